@@ -1,0 +1,12 @@
+package io.orbitkv.api.spi;
+
+/** An engine's pages, known to one device. */
+public interface EnginePages extends AutoCloseable {
+
+  /** Returns where they lie. */
+  PageLayout layout();
+
+  /** Forgets them. No transfer may be under way. */
+  @Override
+  void close();
+}
