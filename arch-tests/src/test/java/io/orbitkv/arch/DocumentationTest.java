@@ -79,9 +79,10 @@ class DocumentationTest {
     return wrong;
   }
 
+  /** Reads a file in one line, without the asterisks of its comments; nothing if it does not exist. */
   private static String read(Path file) {
     try {
-      return Files.exists(file) ? Files.readString(file) : "";
+      return Files.exists(file) ? Files.readString(file).replaceAll("\\s*\n\\s*(\\*(?!/)\\s*)?", " ") : "";
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
