@@ -26,12 +26,11 @@ final class Build {
   private static final Build HERE = readRepository();
 
   private final List<BuiltModule> modules;
-  private final JavaClasses classes;
+  private JavaClasses classes;
   private final Map<String, String> moduleByPackage = new HashMap<>(OUTSIDE_MODULE_BY_PACKAGE);
 
   Build(List<BuiltModule> modules) {
     this.modules = List.copyOf(modules);
-    this.classes = new ClassFileImporter().importPaths(modules.stream().map(BuiltModule::classes).toList());
     modules.forEach(module -> module.packages().forEach(name -> moduleByPackage.put(name, module.name())));
   }
 
@@ -55,8 +54,11 @@ final class Build {
     return modules.stream().map(BuiltModule::descriptor).toList();
   }
 
-  /** Returns the main classes of all modules. */
+  /** Returns the main classes of all modules, imported when they are first asked for. */
   JavaClasses classes() {
+    if (classes == null) {
+      classes = new ClassFileImporter().importPaths(modules.stream().map(BuiltModule::classes).toList());
+    }
     return classes;
   }
 

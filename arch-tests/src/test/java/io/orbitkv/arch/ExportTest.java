@@ -111,11 +111,17 @@ class ExportTest {
   }
 
   @Test
+  void backendThatProvidesNothing_isFound() {
+    Build build = new Plant(temp).module("io.orbitkv.backend.dram").compile();
+    assertThat(wrongServices(build)).containsExactly("io.orbitkv.backend.dram provides nothing");
+  }
+
+  @Test
   void backendThatLooksForBackends_isFound() {
     Build build = new Plant(temp)
         .module("io.orbitkv.backend.dram", "requires io.orbitkv.api", "uses io.orbitkv.api.spi.StorageBackend")
         .compile();
-    assertThat(wrongServices(build)).containsExactly("io.orbitkv.backend.dram uses io.orbitkv.api.spi.StorageBackend");
+    assertThat(wrongServices(build)).contains("io.orbitkv.backend.dram uses io.orbitkv.api.spi.StorageBackend");
   }
 
   private static List<String> wrongNames(Build build) {
@@ -172,6 +178,9 @@ class ExportTest {
     List<String> wrong = new ArrayList<>();
     for (ModuleDescriptor module : build.descriptors()) {
       OwnershipTable.Kind kind = OwnershipTable.kindOf(module.name());
+      if (kind == OwnershipTable.Kind.BACKEND && module.provides().isEmpty()) {
+        wrong.add(module.name() + " provides nothing");
+      }
       for (Provides provides : module.provides()) {
         if (kind != OwnershipTable.Kind.BACKEND || !provides.service().startsWith(SPI + ".")) {
           wrong.add(module.name() + " provides " + provides.service());
