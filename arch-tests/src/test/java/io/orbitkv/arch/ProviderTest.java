@@ -29,8 +29,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Loading, naming and listing a provider opens nothing. Every provider of every module is loaded in a process of its own
- * in which the JDK's ways to open files, sockets, libraries, processes and threads are watched.
+ * Loading, naming and listing a provider opens nothing. Every provider of every module is loaded in a process of its
+ * own in which the JDK's ways to open files, sockets, libraries, processes and threads are watched.
  */
 class ProviderTest {
 
@@ -81,7 +81,8 @@ class ProviderTest {
     for (Map.Entry<String, String> planted : seenByPlanted.entrySet()) {
       String type = "Opener" + openedByClass.size();
       openedByClass.put(type, planted.getValue());
-      plant.source(PLANTED, provider(type, "public " + type + "() { try { " + planted.getKey() + "; } catch (Throwable t) { } }"));
+      String constructor = "public " + type + "() { try { " + planted.getKey() + "; } catch (Throwable t) { } }";
+      plant.source(PLANTED, provider(type, constructor));
     }
     List<String> lines = probe(withDescriptor(plant, openedByClass.keySet()).compile());
     openedByClass.forEach((type, opened) -> assertThat(lines).anySatisfy(line -> assertThat(line)

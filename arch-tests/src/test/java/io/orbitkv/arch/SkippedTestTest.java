@@ -22,7 +22,8 @@ class SkippedTestTest {
 
   @Test
   void noTestIsSwitchedOff() {
-    List<Path> tests = Build.here().modules().stream().map(BuiltModule::testClasses).filter(Files::isDirectory).toList();
+    List<Path> tests =
+        Build.here().modules().stream().map(BuiltModule::testClasses).filter(Files::isDirectory).toList();
     NONE_SWITCHED_OFF.check(new ClassFileImporter().importPaths(tests));
   }
 

@@ -43,7 +43,8 @@ class PrefixChainTest {
 
   @Test
   void ofEngineHashes_framesOtherLengths() {
-    PrefixChain chain = PrefixChain.ofEngineHashes(List.of(new byte[] {1, 2, 3, 4, 5, 6, 7, 8}, new byte[] {0}, new byte[2]));
+    PrefixChain chain =
+        PrefixChain.ofEngineHashes(List.of(new byte[] {1, 2, 3, 4, 5, 6, 7, 8}, new byte[1], new byte[2]));
     assertThat(chain.hash(0).toHex()).isEqualTo("10aa4e42520803c9687a038f54806b1a9e62ba27507563644a356c7ded41d7b9");
     assertThat(chain.hash(1)).as("zeros of different lengths").isNotEqualTo(chain.hash(2));
   }

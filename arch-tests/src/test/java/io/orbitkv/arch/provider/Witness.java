@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Remembers what was opened while it watches. Lives in the bootstrap loader, since the JDK's own classes call it, and is
- * therefore static.
+ * Remembers what was opened while it watches. Lives in the bootstrap loader, since the JDK's own classes call it, and
+ * is therefore static.
  */
 public final class Witness {
 

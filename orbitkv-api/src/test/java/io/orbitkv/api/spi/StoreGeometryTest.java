@@ -8,7 +8,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class StoreGeometryTest {
 
   @ParameterizedTest
-  @CsvSource({"0, 4096", "1, 8192", "4096, 8192", "4097, 12288", "1073741824, 1073745920", "274877906944, 274877911040"})
+  @CsvSource({"0, 4096", "1, 8192", "4096, 8192", "4097, 12288", "274877906944, 274877911040"})
   void recordBytes_haveRoomForTheHeaderAndAreAligned(long payload, long record) {
     assertThat(new StoreGeometry(1, 1L << 40, 4096, 4096, 1L << 39).recordBytes(payload)).isEqualTo(record);
   }
