@@ -54,10 +54,12 @@ final class Build {
     return modules.stream().map(BuiltModule::descriptor).toList();
   }
 
-  /** Returns the main classes of all modules, imported when they are first asked for. */
+  /** Returns the main classes of all modules that people wrote, imported when they are first asked for. */
   JavaClasses classes() {
     if (classes == null) {
-      classes = new ClassFileImporter().importPaths(modules.stream().map(BuiltModule::classes).toList());
+      classes = new ClassFileImporter()
+          .withImportOption(location -> !location.contains("/jmh_generated/"))
+          .importPaths(modules.stream().map(BuiltModule::classes).toList());
     }
     return classes;
   }

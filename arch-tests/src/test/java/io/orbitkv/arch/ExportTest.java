@@ -23,6 +23,9 @@ import org.junit.jupiter.params.provider.CsvSource;
  */
 class ExportTest {
 
+  /** JMH makes and reads its objects by reflection. */
+  private static final Set<String> MAY_BE_OPEN = Set.of("io.orbitkv.benchmarks");
+
   private static final String SPI = "io.orbitkv.api.spi";
 
   @TempDir
@@ -143,7 +146,7 @@ class ExportTest {
   private static List<String> wrongExports(Build build) {
     List<String> wrong = new ArrayList<>();
     for (ModuleDescriptor module : build.descriptors()) {
-      if (module.modifiers().contains(Modifier.OPEN)) {
+      if (module.modifiers().contains(Modifier.OPEN) && !MAY_BE_OPEN.contains(module.name())) {
         wrong.add(module.name() + " is an open module");
       }
       Set<String> shown = switch (OwnershipTable.kindOf(module.name())) {
