@@ -1,0 +1,4 @@
+/** Durable block stores on files, driven by io_uring through JNI, or by file channels where that is refused. */
+module io.orbitkv.backend.iouring {
+  requires io.orbitkv.api;
+}
