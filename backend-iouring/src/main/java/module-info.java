@@ -1,4 +1,4 @@
-/** The durable block store on one preallocated file, driven through io_uring or through file channels. */
+/** Durable block stores on files, driven by io_uring through JNI, or by file channels where that is refused. */
 module io.orbitkv.backend.iouring {
   requires io.orbitkv.api;
 }
