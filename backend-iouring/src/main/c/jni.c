@@ -44,6 +44,11 @@ NATIVE(jint, closeFile)(JNIEnv *env, jclass type, jint file) {
   return ring_close_file(file);
 }
 
+NATIVE(jint, extendFile)(JNIEnv *env, jclass type, jlong path, jlong bytes) {
+  (void)env, (void)type;
+  return ring_extend_file((const char *)(uintptr_t)path, (uint64_t)bytes);
+}
+
 NATIVE(jlong, create)(JNIEnv *env, jclass type, jint file, jint depth, jboolean deferred) {
   (void)env, (void)type;
   struct ring *ring;

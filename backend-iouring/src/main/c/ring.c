@@ -74,6 +74,18 @@ int ring_open_file(const char *path, bool direct) {
 
 int ring_close_file(int fd) { return answer(close(fd)); }
 
+int ring_extend_file(const char *path, uint64_t bytes) {
+  int fd = answer(open(path, O_RDWR | O_CLOEXEC));
+  if (fd < 0) {
+    return fd;
+  }
+  int result;
+  do {
+    result = answer(fallocate(fd, 0, 0, (off_t)bytes));
+  } while (result == -EINTR);
+  return first_failure(result, ring_close_file(fd));
+}
+
 static int map_rings(struct ring *ring, const struct io_uring_params *params) {
   size_t sq_bytes = params->sq_off.array + params->sq_entries * sizeof(unsigned);
   size_t cq_bytes = params->cq_off.cqes + params->cq_entries * sizeof(struct io_uring_cqe);

@@ -37,6 +37,12 @@ int ring_open_file(const char *path, bool direct);
 int ring_close_file(int fd);
 
 /*
+ * Gives an existing file the blocks for a length, zeros wherever it had none, without writing them. -EOPNOTSUPP: the
+ * file system cannot.
+ */
+int ring_extend_file(const char *path, uint64_t bytes);
+
+/*
  * Sets a ring up that owns `file` from then on, for at most `depth` requests in flight. `deferred` asks for
  * SINGLE_ISSUER and DEFER_TASKRUN, which kernels before 6.1 answer with -EINVAL. -ENOTSUP: the kernel has a ring, but
  * one too old for plain reads and writes (before 5.6).

@@ -9,6 +9,8 @@ public enum Errno {
   EPERM(1, "operation not permitted"),
   /** No such file. */
   ENOENT(2, "no such file or directory"),
+  /** Cut short by a signal. */
+  EINTR(4, "interrupted system call"),
   /** The device failed. */
   EIO(5, "input/output error"),
   /** A descriptor that is not open. */

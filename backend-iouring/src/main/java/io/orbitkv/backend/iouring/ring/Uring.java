@@ -11,7 +11,7 @@ package io.orbitkv.backend.iouring.ring;
 final class Uring {
 
   /** What {@link #version} returns if library and classes belong together. Changes whenever this class does. */
-  static final int VERSION = 1;
+  static final int VERSION = 2;
 
   /** Most requests in flight: the kernel's limit of ring entries, less the one that waits for wakes. */
   static final int MAX_DEPTH = (1 << 15) - 1;
@@ -49,6 +49,8 @@ final class Uring {
   static native int openFile(long path, boolean direct);
 
   static native int closeFile(int file);
+
+  static native int extendFile(long path, long bytes);
 
   /** Returns the address of a ring, or a negated errno: no address of a process is negative. */
   static native long create(int file, int depth, boolean deferred);

@@ -29,7 +29,7 @@ final class Activation extends Request {
   void begin() {
     segment.entries.clear();
     // A few pages once in a segment's life: not worth a pool.
-    arena = Arena.ofConfined();
+    arena = Arena.ofShared();
     MemorySegment page = arena.allocate(Page.BYTES, Page.BYTES);
     SegmentHeader.encode(page, driver.superblock().id(), segment.index, generation, driver.checksum());
     step = Step.HEADER;

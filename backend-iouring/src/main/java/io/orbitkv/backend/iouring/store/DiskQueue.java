@@ -1,7 +1,9 @@
 package io.orbitkv.backend.iouring.store;
 
 import io.orbitkv.api.spi.StoreStatus;
+import io.orbitkv.backend.iouring.file.Errno;
 import io.orbitkv.backend.iouring.file.StoreFile;
+import io.orbitkv.backend.iouring.file.TransferRules;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -10,17 +12,8 @@ import java.lang.foreign.MemorySegment;
  */
 final class DiskQueue {
 
-  /** Linux moves less than 2 GiB at once. */
-  private static final long LARGEST_TRANSFER = 1L << 30;
-
   /** How often a transfer may come back without progress before it counts as failed. */
   private static final int MOST_FRUITLESS = 16;
-
-  private static final int EINTR = 4;
-  private static final int EAGAIN = 11;
-  private static final int ENOSPC = 28;
-  private static final int EROFS = 30;
-  private static final int EDQUOT = 122;
 
   private final StoreFile file;
   private final StoreFile.Completions completions = this::completed;
@@ -86,11 +79,12 @@ final class DiskQueue {
       DiskTransfer transfer = removeFirst();
       int slot = freeSlots[--free];
       slots[slot] = transfer;
+      transfer.inFlight = true;
       if (transfer.kind == DiskTransfer.Kind.SYNC) {
         file.sync(slot);
         continue;
       }
-      long length = Math.min(LARGEST_TRANSFER, transfer.memory.byteSize() - transfer.done);
+      long length = Math.min(TransferRules.MAX_BYTES, transfer.memory.byteSize() - transfer.done);
       MemorySegment part = length == transfer.memory.byteSize()
           ? transfer.memory
           : transfer.memory.asSlice(transfer.done, length);
@@ -105,7 +99,7 @@ final class DiskQueue {
   private void completed(long token, int result) {
     DiskTransfer transfer = release((int) token);
     if (result < 0) {
-      if ((result == -EINTR || result == -EAGAIN) && ++transfer.fruitless <= MOST_FRUITLESS) {
+      if (isTransient(-result) && ++transfer.fruitless <= MOST_FRUITLESS) {
         addFirst(transfer);
       } else {
         transfer.ended(statusOf(-result));
@@ -134,12 +128,15 @@ final class DiskQueue {
     addFirst(transfer);
   }
 
+  private static boolean isTransient(int errno) {
+    return errno == Errno.EAGAIN.number() || errno == Errno.EINTR.number();
+  }
+
   private static StoreStatus statusOf(int errno) {
-    return switch (errno) {
-      case ENOSPC, EDQUOT -> StoreStatus.NO_SPACE;
-      case EROFS -> StoreStatus.READ_ONLY;
-      default -> StoreStatus.IO_ERROR;
-    };
+    if (errno == Errno.ENOSPC.number() || errno == Errno.EDQUOT.number()) {
+      return StoreStatus.NO_SPACE;
+    }
+    return errno == Errno.EROFS.number() ? StoreStatus.READ_ONLY : StoreStatus.IO_ERROR;
   }
 
   private DiskTransfer release(int slot) {
@@ -148,6 +145,7 @@ final class DiskQueue {
       throw new IllegalStateException("completion for slot " + slot + ", in which nothing is in flight");
     }
     slots[slot] = null;
+    transfer.inFlight = false;
     freeSlots[free++] = slot;
     return transfer;
   }

@@ -21,6 +21,10 @@ abstract class DiskTransfer {
   long position;
   long done;
   int fruitless;
+
+  /** Whether the file has it. A sync is not its waiters': it holds no memory of theirs. */
+  boolean inFlight;
+
   DiskTransfer next;
 
   /** Called by the queue when the transfer is whole, or will never be. May ask for the next one. */

@@ -159,24 +159,47 @@ final class Driver implements Runnable {
   private void fail(Throwable cause) {
     failed = true;
     LOGGER.log(Level.ERROR, "the store's driver failed; every request ends with an I/O error from now on", cause);
-    closeFile();
+    if (!closeFile()) {
+      quarantine();
+    }
     while (outstanding != null) {
       outstanding.fail(StoreStatus.IO_ERROR);
     }
   }
 
-  private void closeFile() {
+  /** Returns whether it is certain that no transfer is in flight any more. */
+  private boolean closeFile() {
     synchronized (fileGate) {
       if (!fileInUse) {
-        return;
+        return true;
       }
       fileInUse = false;
     }
     try {
       file.close();
+      return true;
     } catch (RuntimeException e) {
       LOGGER.log(Level.ERROR, "closing the store's file failed", e);
+      return false;
     }
+  }
+
+  /**
+   * Sets aside for good what the kernel may still read or write. It is the one case in which a request is not completed:
+   * a completion would give memory back that is not proven free.
+   */
+  private void quarantine() {
+    int count = 0;
+    Request request = outstanding;
+    while (request != null) {
+      Request following = request.after;
+      if (request.inFlight) {
+        removeOutstanding(request);
+        count++;
+      }
+      request = following;
+    }
+    LOGGER.log(Level.ERROR, "{0} transfers cannot be proven to have ended; their memory is never given back", count);
   }
 
   // For requests, on the driver's thread.

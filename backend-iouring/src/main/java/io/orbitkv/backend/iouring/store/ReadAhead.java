@@ -12,8 +12,7 @@ import java.util.stream.Stream;
 /** Reads a row of ranges in order with several in flight, in a bounded amount of memory. Used by one thread. */
 final class ReadAhead implements AutoCloseable {
 
-  /** The longest range. */
-  static final int CHUNK_BYTES = 1 << 20;
+  private static final int CHUNK_BYTES = 1 << 20;
 
   private static final int MOST_CHUNKS = 16;
 
@@ -22,7 +21,7 @@ final class ReadAhead implements AutoCloseable {
    *
    * @param segment the segment that it lies in
    * @param position where it begins in the file
-   * @param bytes its length, at most {@link #CHUNK_BYTES}
+   * @param bytes its length, at most that of a chunk
    */
   record Range(int segment, long position, int bytes) {
 
@@ -63,12 +62,19 @@ final class ReadAhead implements AutoCloseable {
   }
 
   private final DiskQueue disk;
-  private final Arena arena = Arena.ofConfined();
+  private final Arena arena = Arena.ofShared();
   private final List<Chunk> chunks;
 
-  ReadAhead(StoreFile file) {
+  /**
+   * Allocates the memory.
+   *
+   * @param file what is read
+   * @param longest no stretch that is to be divided is longer; chunks need not be either
+   */
+  ReadAhead(StoreFile file, long longest) {
     this.disk = new DiskQueue(file);
-    this.chunks = Stream.generate(() -> new Chunk(arena.allocate(CHUNK_BYTES, Page.BYTES)))
+    long bytes = Math.min(CHUNK_BYTES, longest);
+    this.chunks = Stream.generate(() -> new Chunk(arena.allocate(bytes, Page.BYTES)))
         .limit(Math.min(MOST_CHUNKS, file.depth()))
         .toList();
   }

@@ -1,5 +1,6 @@
 package io.orbitkv.backend.iouring.store;
 
+import io.orbitkv.backend.iouring.file.Errno;
 import io.orbitkv.backend.iouring.file.StoreFile;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -15,8 +16,6 @@ import java.util.Queue;
 final class ReadOnlyFile implements StoreFile {
 
   private static final int DEPTH = 4;
-  private static final int EIO = 5;
-  private static final int EROFS = 30;
 
   private record Pending(long token, MemorySegment target, long position) {}
 
@@ -57,7 +56,7 @@ final class ReadOnlyFile implements StoreFile {
     int ended = 0;
     while (!pending.isEmpty()) {
       Pending next = pending.remove();
-      completions.completed(next.token(), next.target() == null ? -EROFS : transfer(next));
+      completions.completed(next.token(), next.target() == null ? -Errno.EROFS.number() : transfer(next));
       ended++;
     }
     return ended;
@@ -71,7 +70,7 @@ final class ReadOnlyFile implements StoreFile {
       }
       return target.position();
     } catch (IOException e) {
-      return -EIO;
+      return -Errno.EIO.number();
     }
   }
 

@@ -56,7 +56,7 @@ final class Recovery {
   RecoveryReport run() {
     long start = System.nanoTime();
     List<Found> toScan;
-    try (ReadAhead reads = new ReadAhead(file)) {
+    try (ReadAhead reads = new ReadAhead(file, superblock.segmentBytes())) {
       readEnds(reads);
       toScan = readSummaries(reads);
       scan(reads, toScan);

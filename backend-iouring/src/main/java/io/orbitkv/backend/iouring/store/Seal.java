@@ -64,7 +64,7 @@ final class Seal extends Request {
 
   private void writeSummary() {
     long bytes = Summary.bytes(segment.entries.count());
-    arena = Arena.ofConfined();
+    arena = Arena.ofShared();
     MemorySegment summary = arena.allocate(bytes, Page.BYTES);
     Summary.encode(
         summary, driver.superblock().id(), segment.index, segment.generation(), segment.entries, driver.checksum());
