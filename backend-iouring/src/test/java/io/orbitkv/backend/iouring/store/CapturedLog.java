@@ -1,0 +1,31 @@
+package io.orbitkv.backend.iouring.store;
+
+import java.util.List;
+import java.util.ResourceBundle;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/** Keeps what is logged, so that a test can ask for it and says nothing itself. */
+final class CapturedLog implements System.Logger {
+
+  final List<String> lines = new CopyOnWriteArrayList<>();
+
+  @Override
+  public String getName() {
+    return "captured";
+  }
+
+  @Override
+  public boolean isLoggable(Level level) {
+    return true;
+  }
+
+  @Override
+  public void log(Level level, ResourceBundle bundle, String message, Throwable thrown) {
+    lines.add(level + " " + message);
+  }
+
+  @Override
+  public void log(Level level, ResourceBundle bundle, String format, Object... parameters) {
+    lines.add(level + " " + format);
+  }
+}
