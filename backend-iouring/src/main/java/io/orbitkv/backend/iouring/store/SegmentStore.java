@@ -224,6 +224,11 @@ final class SegmentStore implements BlockStore {
   }
 
   @Override
+  public ExtentHeader header(MemorySegment record) {
+    return RecordHeader.extent(record);
+  }
+
+  @Override
   public void seal(int segment, long token) {
     Segment chosen = inService(segment, "seal");
     chosen.on(SegmentPhase.Event.SEAL);
