@@ -225,6 +225,9 @@ final class SegmentStore implements BlockStore {
 
   @Override
   public ExtentHeader header(MemorySegment record) {
+    if (!RecordHeader.isHeader(record)) {
+      throw new IllegalArgumentException("no record's header lies at the start of these " + record.byteSize() + " bytes");
+    }
     return RecordHeader.extent(record);
   }
 
