@@ -1,6 +1,11 @@
-/** The cache itself: its state machines, the loop that owns them, and the embedded cache. */
+/** The cache itself: its state machines, the turns in which they run, and the embedded cache. */
 module io.orbitkv.core {
   requires transitive io.orbitkv.api;
 
   exports io.orbitkv.core;
+
+  uses io.orbitkv.api.spi.DeviceBackend;
+  uses io.orbitkv.api.spi.HostMemory;
+  uses io.orbitkv.api.spi.ResidencyPolicy;
+  uses io.orbitkv.api.spi.StorageBackend;
 }

@@ -75,6 +75,15 @@ public interface BlockStore extends AutoCloseable {
   void read(int segment, int offset, ExtentHeader expected, MemorySegment record, long token);
 
   /**
+   * Returns what a record in memory says about itself.
+   *
+   * @param record a record that {@link #append} or a successful {@link #read} left there
+   * @return its header, checksums included
+   * @throws IllegalArgumentException if there is no intact header
+   */
+  ExtentHeader header(MemorySegment record);
+
+  /**
    * Closes a segment for appending and writes its summary, from which a restart recovers it without a scan.
    *
    * @param segment an activated segment, or one that recovery found unsealed

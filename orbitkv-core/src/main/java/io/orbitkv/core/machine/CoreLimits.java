@@ -1,0 +1,58 @@
+package io.orbitkv.core.machine;
+
+import io.orbitkv.api.RefusedException;
+import java.time.Duration;
+
+/**
+ * Bounds and deadlines of a cache. Every table, queue and wait has one.
+ *
+ * @param leaseBytes bytes that leases and pending reads may be charged with, over all sessions
+ * @param sessionLeaseBytes the same for one session
+ * @param sessions sessions at once
+ * @param ticketsPerSession queries of a session that are not final
+ * @param tickets queries of all sessions that are not final
+ * @param leasesPerSession leases of a session
+ * @param savesPerSession save grants of a session
+ * @param writesInFlight extents being written to the SSD at once
+ * @param ticketLife how long a query lives without being polled
+ * @param leaseLife how long a lease lives without its last share being taken
+ * @param fillLife how long a block waits for its ranks after the last grant ended
+ */
+public record CoreLimits(
+    long leaseBytes,
+    long sessionLeaseBytes,
+    int sessions,
+    int ticketsPerSession,
+    int tickets,
+    int leasesPerSession,
+    int savesPerSession,
+    int writesInFlight,
+    Duration ticketLife,
+    Duration leaseLife,
+    Duration fillLife) {
+
+  /** Checks that a session's budget fits in the whole. */
+  public CoreLimits {
+    if (sessionLeaseBytes < 1 || sessionLeaseBytes > leaseBytes) {
+      throw new RefusedException("lease budget of a session is " + sessionLeaseBytes
+          + " bytes, expected 1 to the budget of all, " + leaseBytes);
+    }
+  }
+
+  /**
+   * The bounds for a memory of some size: three quarters of it may be leased, by one session or many.
+   *
+   * @param memoryBytes the memory's capacity
+   */
+  public static CoreLimits of(long memoryBytes) {
+    long lease = Math.max(1, memoryBytes / 4 * 3);
+    return new CoreLimits(lease, lease, 1024, 128, 1024, 1024, 1024, 16,
+        Duration.ofSeconds(60), Duration.ofSeconds(600), Duration.ofSeconds(60));
+  }
+
+  /** Returns the same bounds with another lease budget. */
+  public CoreLimits withLeaseBytes(long total) {
+    return new CoreLimits(total, Math.min(total, sessionLeaseBytes == leaseBytes ? total : sessionLeaseBytes), sessions,
+        ticketsPerSession, tickets, leasesPerSession, savesPerSession, writesInFlight, ticketLife, leaseLife, fillLife);
+  }
+}

@@ -1,0 +1,54 @@
+package io.orbitkv.core.machine;
+
+import io.orbitkv.api.SessionSpec;
+import io.orbitkv.core.block.Scope;
+import io.orbitkv.core.lifecycle.SessionState;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+
+/** An engine instance as the core keeps it: everything that it may still use. */
+public final class CoreSession {
+
+  final SessionSpec spec;
+  final Scope scope;
+  final Budget budget;
+  final Map<Long, CoreTicket> tickets = new HashMap<>();
+  final Set<CoreLease> leases = new LinkedHashSet<>();
+  final Set<CoreSave> saves = new LinkedHashSet<>();
+  final Set<CoreRestore> restores = new LinkedHashSet<>();
+  private final int payloadAt;
+  long lastOperation = -1;
+  SessionState state = SessionState.OPEN;
+
+  CoreSession(SessionSpec spec, Scope scope, Budget budget, int payloadAt) {
+    this.spec = spec;
+    this.scope = scope;
+    this.budget = budget;
+    this.payloadAt = payloadAt;
+  }
+
+  /** Returns what the instance stated. */
+  public SessionSpec spec() {
+    return spec;
+  }
+
+  /** Returns where it is in its life. */
+  public SessionState state() {
+    return state;
+  }
+
+  /** Returns where the first shard begins in a record. */
+  int payloadAt() {
+    return payloadAt;
+  }
+
+  boolean isIdle() {
+    return saves.isEmpty() && restores.isEmpty();
+  }
+
+  void on(SessionState.Event event) {
+    state = state.on(event);
+  }
+}

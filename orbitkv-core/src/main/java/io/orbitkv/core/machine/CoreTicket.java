@@ -1,0 +1,91 @@
+package io.orbitkv.core.machine;
+
+import io.orbitkv.api.MissReason;
+import io.orbitkv.api.PrefixChain;
+import io.orbitkv.api.QueryId;
+import io.orbitkv.core.block.BlockTable;
+import io.orbitkv.core.lifecycle.TicketState;
+
+/** A query as the core keeps it. */
+public final class CoreTicket {
+
+  final CoreSession session;
+  final QueryId id;
+  final PrefixChain chain;
+  TicketState state = TicketState.SUBMITTED;
+  MissReason ending = MissReason.NONE;
+  /** Leading blocks that were in memory when the query came. */
+  int inMemory;
+  /** Leading blocks that it hopes for; shrinks when a read fails. */
+  int hoped;
+  /** Blocks that are not resident yet. */
+  int missing;
+  /** The row of the deepest block hoped for, held; none if nothing is hoped for. */
+  int row = BlockTable.NONE;
+  long charged;
+  long deadline;
+  CoreLease lease;
+  String busy = "";
+  private Runnable onFinal = () -> { };
+
+  CoreTicket(CoreSession session, QueryId id, PrefixChain chain) {
+    this.session = session;
+    this.id = id;
+    this.chain = chain;
+  }
+
+  /** Returns its id. */
+  public QueryId id() {
+    return id;
+  }
+
+  /** Returns where it is in its life. */
+  public TicketState state() {
+    return state;
+  }
+
+  /** Returns how many leading blocks, of those that are or may be served, were in memory when the query came. */
+  public int hitInMemory() {
+    return Math.min(inMemory, hoped);
+  }
+
+  /** Returns how many blocks are not in memory yet. */
+  public int missing() {
+    return missing;
+  }
+
+  /** Returns whether it was answered without a lease. */
+  public boolean isMiss() {
+    return state == TicketState.DELIVERED && lease == null;
+  }
+
+  /** Returns why the hit is not longer. */
+  public MissReason ending() {
+    return ending;
+  }
+
+  /** Returns the bound that was met by a busy query. */
+  public String busy() {
+    return busy;
+  }
+
+  /**
+   * Asks to be told when it is no longer pending; at once if it is not. The action runs in the core's turn and must only
+   * wake a thread.
+   */
+  public void onAnswered(Runnable action) {
+    if (state == TicketState.PENDING || state == TicketState.SUBMITTED) {
+      onFinal = action;
+    } else {
+      action.run();
+    }
+  }
+
+  void on(TicketState.Event event) {
+    boolean wasOpen = state == TicketState.SUBMITTED || state == TicketState.PENDING;
+    state = state.on(event);
+    if (wasOpen && state != TicketState.PENDING) {
+      onFinal.run();
+    }
+  }
+}
