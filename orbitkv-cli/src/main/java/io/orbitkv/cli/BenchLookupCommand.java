@@ -2,6 +2,7 @@ package io.orbitkv.cli;
 
 import io.orbitkv.api.ByteSize;
 import io.orbitkv.api.Cache;
+import io.orbitkv.api.spi.MemoryPool;
 import io.orbitkv.cli.bench.LookupBench;
 import io.orbitkv.cli.replay.CacheOpener;
 import io.orbitkv.cli.terminal.Progress;
@@ -71,8 +72,8 @@ final class BenchLookupCommand implements Callable<Integer> {
   public Integer call() throws InterruptedException {
     json.check();
     LookupBench.Settings settings = new LookupBench.Settings(blocks, chain, lookups, seed);
-    CacheSettings cacheSettings = new CacheSettings(new ByteSize(settings.memoryBytes()), Optional.empty(),
-        Optional.ofNullable(memory), Optional.empty(), Optional.ofNullable(policy), seed);
+    CacheSettings cacheSettings = new CacheSettings(new ByteSize(settings.memoryBytes()),
+        new ByteSize(MemoryPool.ALIGNMENT), Optional.empty(), Optional.ofNullable(memory), Optional.empty(), Optional.ofNullable(policy), seed);
     LookupBench.Result result;
     try (Cache cache = caches.apply(cacheSettings, plugins.backends()).open().cache();
         Progress progress = terminal.progress("fill", blocks)) {

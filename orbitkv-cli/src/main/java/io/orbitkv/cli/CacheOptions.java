@@ -23,9 +23,10 @@ final class CacheOptions {
   @Option(names = "--storage", paramLabel = "NAME", description = "Backend of the SSD tier.")
   private String storage;
 
-  CacheSettings settings(long seed) {
+  CacheSettings settings(ByteSize block, long seed) {
     return new CacheSettings(
         dram,
+        block,
         Optional.ofNullable(ssd),
         Optional.ofNullable(memory),
         Optional.ofNullable(storage),

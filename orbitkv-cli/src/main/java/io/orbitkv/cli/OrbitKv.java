@@ -79,7 +79,8 @@ final class OrbitKv implements Runnable {
 
   private int explainMistake(ParameterException mistake, String[] args) {
     CommandLine command = mistake.getCommandLine();
-    String text = mistake.getMessage();
+    // The library begins some messages with a word of its own.
+    String text = mistake.getMessage().replaceFirst("^Error: ", "");
     if (mistake instanceof UnmatchedArgumentException unmatched && !unmatched.getSuggestions().isEmpty()) {
       text += "; did you mean " + String.join(" or ", unmatched.getSuggestions()) + "?";
     }

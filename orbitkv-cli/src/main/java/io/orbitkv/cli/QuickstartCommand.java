@@ -1,6 +1,7 @@
 package io.orbitkv.cli;
 
 import io.orbitkv.api.ByteSize;
+import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.UnavailableException;
 import io.orbitkv.api.spi.Device;
 import io.orbitkv.api.spi.DeviceOptions;
@@ -37,14 +38,12 @@ import picocli.CommandLine.Option;
     })
 final class QuickstartCommand implements Callable<Integer> {
 
-  private static final int REQUESTS = 3_000;
-  private static final int RESTART_AT = 1_500;
   private static final int RANKS = 2;
   private static final int LAYERS = 4;
   private static final long SEED = 1;
-  private static final ByteSize BLOCK = ByteSize.parse("128KiB");
-  private static final ByteSize DRAM = ByteSize.parse("64MiB");
-  private static final ByteSize SSD = ByteSize.parse("3GiB");
+  private static final ByteSize BLOCK = ByteSize.parse("64KiB");
+  private static final ByteSize DRAM = ByteSize.parse("32MiB");
+  private static final ByteSize SSD = ByteSize.parse("2GiB");
 
   private final Terminal terminal;
   private final BiFunction<CacheSettings, Backends, CacheOpener> caches;
@@ -52,6 +51,10 @@ final class QuickstartCommand implements Callable<Integer> {
   @Option(names = "--dir", paramLabel = "DIR",
       description = "Where to make the folder of the SSD tier. Default: the system's folder for temporary files.")
   private Path directory;
+
+  @Option(names = "--requests", paramLabel = "N", defaultValue = "3000",
+      description = "Prompts to serve; the restart comes after half of them. Default: ${DEFAULT-VALUE}.")
+  private int requests;
 
   @Mixin
   private PluginOptions plugins;
@@ -63,10 +66,13 @@ final class QuickstartCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws InterruptedException {
+    if (requests < 2) {
+      throw new RefusedException("--requests is " + requests + ", expected at least 2: some before the restart, some after");
+    }
     PrintWriter out = terminal.out();
     Backends backends = plugins.backends();
-    Workload workload = WorkloadShape.MULTI_TURN.generate(SEED, REQUESTS);
-    say("A stand-in engine of %d ranks serves %,d prompts of conversations that grow turn by turn,", RANKS, REQUESTS);
+    Workload workload = WorkloadShape.MULTI_TURN.generate(SEED, requests);
+    say("A stand-in engine of %d ranks serves %,d prompts of conversations that grow turn by turn,", RANKS, requests);
     say("%,d blocks of %s in all. What it computes, it saves; what was saved, it restores instead and", workload.blocks(),
         BLOCK);
     say("compares every byte with what it would have computed.");
@@ -81,9 +87,9 @@ final class QuickstartCommand implements Callable<Integer> {
 
       SsdTier tier = new SsdTier(scratch.path().resolve("ssd"), SSD);
       say("2. With the same memory and %s on the SSD, in %s, and with a restart after %,d prompts.", SSD,
-          tier.directory(), RESTART_AT);
+          tier.directory(), requests / 2);
       CacheOpener opener = firstThatOpens(tier, backends);
-      ReplayReport with = replay(workload, List.of(RESTART_AT), opener, device);
+      ReplayReport with = replay(workload, List.of(requests / 2), opener, device);
       sayPhase("   before the restart: ", with.phases().getFirst());
       sayPhase("   after the restart:  ", with.phases().getLast());
       out.println();
@@ -100,7 +106,7 @@ final class QuickstartCommand implements Callable<Integer> {
   }
 
   /** The default storage, or files through channels where the machine forbids io_uring: said, and said why. */
-  private CacheOpener firstThatOpens(SsdTier tier, Backends backends) {
+  private CacheOpener firstThatOpens(SsdTier tier, Backends backends) throws InterruptedException {
     CacheOpener preferred = caches.apply(settings(Optional.of(tier), Optional.empty()), backends);
     try {
       preferred.open().cache().close();
@@ -114,7 +120,7 @@ final class QuickstartCommand implements Callable<Integer> {
   }
 
   private static CacheSettings settings(Optional<SsdTier> tier, Optional<String> storage) {
-    return new CacheSettings(DRAM, tier, Optional.empty(), storage, Optional.empty(), SEED);
+    return new CacheSettings(DRAM, BLOCK, tier, Optional.empty(), storage, Optional.empty(), SEED);
   }
 
   private int conclude(ReplayReport without, ReplayReport with) {

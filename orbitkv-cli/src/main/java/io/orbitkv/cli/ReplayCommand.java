@@ -95,7 +95,7 @@ final class ReplayCommand implements Callable<Integer> {
   @Override
   public Integer call() throws InterruptedException {
     json.check();
-    CacheSettings settings = cache.settings(seed);
+    CacheSettings settings = cache.settings(blockBytes, seed);
     if (!restartsAt.isEmpty() && settings.ssd().isEmpty()) {
       throw new RefusedException("--restart-at needs --ssd: nothing in memory outlives a restart");
     }

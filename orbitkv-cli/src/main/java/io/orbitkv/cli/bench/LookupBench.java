@@ -121,7 +121,7 @@ public final class LookupBench {
       Histogram half = new Histogram(3);
       Histogram miss = new Histogram(3);
       SplittableRandom random = new SplittableRandom(settings.seed());
-      for (int i = -WARM_UP; i < settings.lookups(); i++) {
+      for (int i = -Math.min(WARM_UP, settings.lookups()); i < settings.lookups(); i++) {
         if (i == 0) {
           hit.reset();
           half.reset();

@@ -74,7 +74,8 @@ final class StoreDriver implements AutoCloseable {
    */
   static StoreDriver open(StorageBackend storage, HostMemory memory, Path folder, long capacityBytes, long blockBytes,
       int depth, long seed) {
-    BlockStore store = storage.open(new StoreOptions(folder, capacityBytes, Map.of()));
+    BlockStore store = storage.open(new StoreOptions(
+        folder, capacityBytes, Map.of("depth", Integer.toString(depth))));
     try {
       StoreGeometry geometry = store.geometry();
       if (geometry.segments() < 3 || geometry.maxPayloadBytes() < blockBytes) {

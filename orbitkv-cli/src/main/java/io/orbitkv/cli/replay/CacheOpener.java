@@ -16,6 +16,11 @@ public interface CacheOpener {
    */
   record Opened(Cache cache, Optional<RecoveryReport> recovery) {}
 
-  /** Opens the cache. */
-  Opened open();
+  /**
+   * Opens the cache.
+   *
+   * @return the cache, with all its memory
+   * @throws InterruptedException if the thread was interrupted while the cache took its memory
+   */
+  Opened open() throws InterruptedException;
 }
