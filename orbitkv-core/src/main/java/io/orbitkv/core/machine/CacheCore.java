@@ -321,7 +321,7 @@ public final class CacheCore implements AutoCloseable {
     return new CacheStats(
         counters.queries(), counters.blocksQueried(), counters.blocksHitDram(), counters.blocksHitSsd(),
         counters.blocksMissed(), counters.missed(), counters.blocksSaved(), memory.resident(), tier.committed(),
-        pool.allocatedBytes(), pool.capacityBytes(), tier.liveBytes(), tier.capacityBytes(), total.used(),
+        pool.allocatedBytes(), pool.readyBytes(), tier.liveBytes(), tier.capacityBytes(), total.used(),
         quarantinedBytes(), counters.faults(), tier.health().label());
   }
 
