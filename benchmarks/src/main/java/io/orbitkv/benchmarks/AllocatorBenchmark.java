@@ -19,8 +19,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
 /**
- * Frees a random extent and allocates another of a random size, in a pool that is kept at a fill level. The reference is
- * a stack of free slots of one size: the least that any allocator can do, for which mixed sizes do not exist.
+ * Frees a random extent and allocates another of a random size, in a pool that is kept at a fill level. The reference
+ * is a stack of free slots of one size: the least that any allocator can do, for which mixed sizes do not exist.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)

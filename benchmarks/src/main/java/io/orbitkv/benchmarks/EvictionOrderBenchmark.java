@@ -18,8 +18,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * What a policy costs a query and an eviction: a use of a random block, then the victim leaves and a new block takes its
- * place. The reference is the platform's linked hash map in access order, the textbook LRU.
+ * What a policy costs a query and an eviction: a use of a random block, then the victim leaves and a new block takes
+ * its place. The reference is the platform's linked hash map in access order, the textbook LRU.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)

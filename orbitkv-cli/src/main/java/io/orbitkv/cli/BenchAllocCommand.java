@@ -26,8 +26,8 @@ import tools.jackson.databind.node.ObjectNode;
     description = {
       "Measures the allocator of a memory pool over a long random run of mixed sizes.",
       "",
-      "At each fill level extents are allocated while less is in use, else freed at random. Fragmentation is 1 - largest "
-          + "free extent / free bytes.",
+      "At each fill level extents are allocated while less is in use, else freed at random. Fragmentation is 1 - "
+          + "largest free extent / free bytes.",
       ""
     })
 final class BenchAllocCommand implements Callable<Integer> {

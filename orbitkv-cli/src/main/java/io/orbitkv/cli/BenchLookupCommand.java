@@ -27,8 +27,8 @@ import tools.jackson.databind.node.ObjectNode;
     description = {
       "Times lookups of long prompts among many resident blocks, in this process.",
       "",
-      "A lookup is a query of a chain computed before, its answer with the lease, and the end of the lease. Blocks have "
-          + "4KiB and nothing is copied into them: a million take 4 GiB.",
+      "A lookup is a query of a chain computed before, its answer with the lease, and the end of the lease. Blocks "
+          + "have 4KiB and nothing is copied into them: a million take 4 GiB.",
       ""
     })
 final class BenchLookupCommand implements Callable<Integer> {
@@ -73,7 +73,8 @@ final class BenchLookupCommand implements Callable<Integer> {
     json.check();
     LookupBench.Settings settings = new LookupBench.Settings(blocks, chain, lookups, seed);
     CacheSettings cacheSettings = new CacheSettings(new ByteSize(settings.memoryBytes()),
-        new ByteSize(MemoryPool.ALIGNMENT), Optional.empty(), Optional.ofNullable(memory), Optional.empty(), Optional.ofNullable(policy), seed);
+        new ByteSize(MemoryPool.ALIGNMENT), Optional.empty(), Optional.ofNullable(memory), Optional.empty(),
+        Optional.ofNullable(policy), seed);
     LookupBench.Result result;
     try (Cache cache = caches.apply(cacheSettings, plugins.backends()).open().cache();
         Progress progress = terminal.progress("fill", blocks)) {
@@ -85,8 +86,8 @@ final class BenchLookupCommand implements Callable<Integer> {
   }
 
   private void print(LookupBench.Result result) {
-    terminal.out().printf(Locale.ROOT, "query + lease + release of %,d blocks among %,d resident, %,d times each, us:%n",
-        chain, blocks, lookups);
+    terminal.out().printf(Locale.ROOT,
+        "query + lease + release of %,d blocks among %,d resident, %,d times each, us:%n", chain, blocks, lookups);
     new Table("lrrrr")
         .line("", "p50", "p99", "p99.9", "max")
         .line(cells("hit", result.hit()))

@@ -23,19 +23,20 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Loads plugins. Each jar of a folder, and each folder in it with its jars, becomes a {@link ModuleLayer} of its own, so
- * that plugins may bring different versions of a library, and none sees another. No class of a plugin is loaded before
- * its backend is looked up.
+ * Loads plugins. Each jar of a folder, and each folder in it with its jars, becomes a {@link ModuleLayer} of its own,
+ * so that plugins may bring different versions of a library, and none sees another. No class of a plugin is loaded
+ * before its backend is looked up.
  *
  * <p>A plugin that cannot be loaded is refused and nothing starts: a backend that an operator put there and that is
  * silently absent would be found out much later.
  */
 final class PluginLayers {
 
-  private static final Set<String> SERVICES = Stream.of(
-          StorageBackend.class, HostMemory.class, ResidencyPolicy.class, DeviceBackend.class)
-      .map(Class::getName)
-      .collect(Collectors.toUnmodifiableSet());
+  private static final Set<String> SERVICES = Set.of(
+      StorageBackend.class.getName(),
+      HostMemory.class.getName(),
+      ResidencyPolicy.class.getName(),
+      DeviceBackend.class.getName());
 
   private PluginLayers() {}
 
@@ -81,8 +82,8 @@ final class PluginLayers {
       ModuleFinder finder = ModuleFinder.of(plugin);
       Set<ModuleReference> modules = finder.findAll();
       if (modules.stream().map(ModuleReference::descriptor).noneMatch(PluginLayers::isPlugin)) {
-        throw new RefusedException("plugin '" + plugin + "' provides no backend; expected a module that provides one of "
-            + SERVICES.stream().sorted().collect(Collectors.joining(", ")));
+        throw new RefusedException("plugin '" + plugin + "' provides no backend; expected a module that provides one"
+            + " of " + SERVICES.stream().sorted().collect(Collectors.joining(", ")));
       }
       Set<String> roots = modules.stream().map(module -> module.descriptor().name()).collect(Collectors.toSet());
       Configuration configuration = parent.configuration().resolve(finder, ModuleFinder.of(), roots);

@@ -67,15 +67,16 @@ final class QuickstartCommand implements Callable<Integer> {
   @Override
   public Integer call() throws InterruptedException {
     if (requests < 2) {
-      throw new RefusedException("--requests is " + requests + ", expected at least 2: some before the restart, some after");
+      throw new RefusedException(
+          "--requests is " + requests + ", expected at least 2: some before the restart, some after");
     }
     PrintWriter out = terminal.out();
     Backends backends = plugins.backends();
     Workload workload = WorkloadShape.MULTI_TURN.generate(SEED, requests);
-    say("A stand-in engine of %d ranks serves %,d prompts of conversations that grow turn by turn,", RANKS, requests);
-    say("%,d blocks of %s in all. What it computes, it saves; what was saved, it restores instead and", workload.blocks(),
-        BLOCK);
-    say("compares every byte with what it would have computed.");
+    say("A stand-in engine of %d ranks serves %,d prompts of conversations that grow turn by turn: %,d blocks",
+        RANKS, requests, workload.blocks());
+    say("of %s. What it computes, it saves; what was saved, it restores instead, and compares every byte", BLOCK);
+    say("with what it would have computed.");
     out.println();
     try (ScratchFolder scratch = directory == null ? ScratchFolder.temporary() : ScratchFolder.in(directory);
         Device device = backends.device("cpu").open(new DeviceOptions(0, Map.of()))) {
@@ -86,8 +87,8 @@ final class QuickstartCommand implements Callable<Integer> {
       out.println();
 
       SsdTier tier = new SsdTier(scratch.path().resolve("ssd"), SSD);
-      say("2. With the same memory and %s on the SSD, in %s, and with a restart after %,d prompts.", SSD,
-          tier.directory(), requests / 2);
+      say("2. With the same memory, %s of SSD in %s,", SSD, tier.directory());
+      say("   and a restart after %,d prompts.", requests / 2);
       CacheOpener opener = firstThatOpens(tier, backends);
       ReplayReport with = replay(workload, List.of(requests / 2), opener, device);
       sayPhase("   before the restart: ", with.phases().getFirst());
@@ -141,7 +142,7 @@ final class QuickstartCommand implements Callable<Integer> {
         100 * without.hitRate());
     say("  - The restart found %,d blocks on the SSD; after it %,d blocks were read from there.",
         with.recoveredExtents(), restarted.blocksHitSsd());
-    say("  - Saves ran at %.2f GB/s and restores at %.2f GB/s; a lookup took %.1f us (p50).",
+    say("  - Saves ran at %.2f GB/s and restores at %.2f GB/s; a query had its first answer in %.1f us (p50).",
         with.saveGigabytesPerSecond(), with.restoreGigabytesPerSecond(), with.lookupMicrosP50());
     say("It took %.0f s. The engine was a stand-in: no model ran.", without.seconds() + with.seconds());
     terminal.out().println();

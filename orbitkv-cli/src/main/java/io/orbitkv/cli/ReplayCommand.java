@@ -34,9 +34,9 @@ import picocli.CommandLine.Option;
       "Serves the requests of a trace, or generated ones, through the whole path of a cache, and checks every byte.",
       "",
       "For each request: query the chain of its blocks, restore the hit into the pages of every rank of a stand-in "
-          + "engine, compare each restored byte with what the block's name says it must be, 'compute' the missing blocks "
-          + "and save them. Hits count the leading run of cached blocks. One request runs at a time, as fast as it goes: "
-          + "timestamps of a trace are ignored.",
+          + "engine, compare each restored byte with what the block's name says it must be, 'compute' the missing "
+          + "blocks and save them. Hits count the leading run of cached blocks. One request runs at a time, as fast "
+          + "as it goes: timestamps of a trace are ignored.",
       "",
       "Save and restore GB/s are bytes (10^9) over the time spent in those operations, copies and checksums included. "
           + "Lookup is the time of a query and its first answer, with the chain computed before.",

@@ -1,12 +1,14 @@
 package io.orbitkv.cli;
 
 import io.orbitkv.api.ByteSize;
+import io.orbitkv.api.MissReason;
 import io.orbitkv.cli.replay.ReplayPlan;
 import io.orbitkv.cli.replay.ReplayReport;
 import io.orbitkv.cli.terminal.Table;
 import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ArrayNode;
 import tools.jackson.databind.node.ObjectNode;
@@ -24,13 +26,14 @@ record ReplaySummary(CacheSettings settings, ReplayReport report) {
     Table table = new Table("ll")
         .line("workload", plan.workload().name())
         .line("cache", cache())
-        .line("engine", plan.ranks() + " ranks x " + plan.layers() + " layers, blocks of "
-            + new ByteSize(plan.blockBytes()))
+        .line("engine", format("ranks %d, layers %d, blocks of %s", plan.ranks(), plan.layers(),
+            new ByteSize(plan.blockBytes())))
         .line("requests", count(report.requests()))
         .line("blocks queried", count(report.blocksQueried()))
         .line("hit in DRAM", share(report.blocksHitDram()))
         .line("hit on SSD", share(report.blocksHitSsd()))
         .line("hit rate", format("%.4f", report.hitRate()))
+        .line("missed", missed())
         .line("blocks saved", count(report.blocksSaved()))
         .line("bytes verified", format("%,d (%s)", report.bytesVerified(), new ByteSize(report.bytesVerified())))
         .line("mismatches", count(report.mismatches()))
@@ -75,6 +78,8 @@ record ReplaySummary(CacheSettings settings, ReplayReport report) {
         .put("restarts", report.restarts())
         .put("recovered_extents", report.recoveredExtents())
         .put("seconds", report.seconds());
+    ObjectNode missed = node.putObject("blocks_missed");
+    report.missed().forEach((reason, blocks) -> missed.put(name(reason), blocks));
     counts(node.putObject("recovery_dropped"), report.recoveryDropped());
     counts(node.putObject("faults"), report.faults());
     ArrayNode phases = node.putArray("phases");
@@ -125,6 +130,17 @@ record ReplaySummary(CacheSettings settings, ReplayReport report) {
   private String share(long blocks) {
     double percent = report.blocksQueried() == 0 ? 0 : 100.0 * blocks / report.blocksQueried();
     return format("%,d (%.2f %%)", blocks, percent);
+  }
+
+  private String missed() {
+    return report.missed().entrySet().stream()
+        .filter(entry -> entry.getValue() > 0)
+        .map(entry -> format("%,d %s", entry.getValue(), name(entry.getKey()).replace('_', ' ')))
+        .collect(Collectors.collectingAndThen(Collectors.joining(", "), text -> text.isEmpty() ? "none" : text));
+  }
+
+  private static String name(MissReason reason) {
+    return reason.name().toLowerCase(Locale.ROOT);
   }
 
   private String dropped() {

@@ -51,37 +51,49 @@ class OrbitKvTest {
         .contains("Hits count the leading run of cached blocks");
   }
 
+  /** MULTI stands for a command line that is right but for what follows. */
   @ParameterizedTest
   @CsvSource(delimiter = '|', value = {
-      "frobnicate | orbitkv: Unmatched argument at index 0: 'frobnicate'",
-      "replay --workload multi-turn | orbitkv replay: Missing required option: '--dram=SIZE'",
-      "replay --dram 1GiB | orbitkv replay: Missing required argument (specify one of these): (--trace=FILE | --workload=NAME)",
-      "replay --workload chat --dram 1GiB | orbitkv replay: workload 'chat' is not one of multi-turn, shared-prefix, long-doc",
-      "replay --workload multi-turn --dram 1GB | orbitkv replay: Invalid value for option '--dram': size '1GB' is not a number",
-      "replay --workload multi-turn --dram 1GiB --ssd here | orbitkv replay: Invalid value for option '--ssd': 'here' is not a folder and a size",
-      "replay --workload multi-turn --dram 1GiB --ssd here:5x | orbitkv replay: Invalid value for option '--ssd': size '5x' is not",
-      "replay --workload multi-turn --dram 1GiB --limit 0 | orbitkv replay: --limit is 0, expected at least 1",
-      "replay --workload multi-turn --dram 1GiB --limit x | orbitkv replay: Invalid value for option '--limit': 'x' is not an int",
-      "replay --workload multi-turn --dram 1GiB --restart-at 5 | orbitkv replay: --restart-at needs --ssd",
-      "replay --workload multi-turn --dram 1GiB --world-size 0 | orbitkv replay: world size is 0",
-      "replay --workload multi-turn --dram 1GiB --block-bytes 100 | orbitkv replay: block of 100 bytes, expected a multiple of 32",
-      "replay --workload multi-turn --dram 1GiB --json /absent/folder/x.json | orbitkv replay: --json '/absent/folder/x.json' cannot be written",
-      "replay --workload multi-turn --dram 1GiB --plugins /absent | orbitkv replay: plugins folder '/absent' is not a folder",
-      "replay --trace /absent.jsonl --dram 1GiB | orbitkv replay: trace '/absent.jsonl' is not a file",
-      "replay --workload multi-turn --dram 1GiB --sed 5 | orbitkv replay: Unknown options: '--sed', '5'",
-      "inspect | orbitkv inspect: Missing required parameter: 'DIR'",
-      "inspect /absent | orbitkv inspect: '/absent' is not a folder",
-      "bench ssd | orbitkv bench ssd: Missing required option: '--dir=DIR'",
-      "bench ssd --dir /absent | orbitkv bench ssd: --dir '/absent' is not a folder",
-      "bench lookup --blocks 1001 --chain 1000 | orbitkv bench lookup: 1001 resident blocks in chains of 1000",
-      "bench alloc --min 4MiB --max 1MiB | orbitkv bench alloc: extents of 4194304 to 1048576 bytes",
-  })
-  void mistakesGetOneLineAndCodeTwo(String args, String line) {
-    Invocation run = Invocation.of(args.split(" "));
+      "replay | --workload multi-turn | Missing required option: '--dram=SIZE'",
+      "replay | --dram 1GiB | Missing required argument (specify one of these): (--trace=FILE",
+      "replay | --workload chat --dram 1GiB | workload 'chat' is not one of multi-turn, shared-prefix, long-doc",
+      "replay | --trace /absent.jsonl --dram 1GiB | trace '/absent.jsonl' is not a file",
+      "replay | --workload long-doc --dram 1GB | Invalid value for option '--dram': size '1GB' is not a number",
+      "replay | MULTI --ssd here | Invalid value for option '--ssd': 'here' is not a folder and a size",
+      "replay | MULTI --ssd here:5x | Invalid value for option '--ssd': size '5x' is not",
+      "replay | MULTI --limit 0 | --limit is 0, expected at least 1",
+      "replay | MULTI --limit x | Invalid value for option '--limit': 'x' is not an int",
+      "replay | MULTI --restart-at 5 | --restart-at needs --ssd",
+      "replay | MULTI --world-size 0 | world size is 0",
+      "replay | MULTI --block-bytes 100 | block of 100 bytes, expected a multiple of 32",
+      "replay | MULTI --json /absent/folder/x.json | --json '/absent/folder/x.json' cannot be written",
+      "replay | MULTI --plugins /absent | plugins folder '/absent' is not a folder",
+      "replay | MULTI --sed 5 | Unknown options: '--sed', '5'; did you mean",
+      "quickstart | --requests 1 | --requests is 1, expected at least 2",
+      "inspect | /absent | '/absent' is not a folder",
+      "inspect | --json | Missing required parameter: 'DIR'",
+      "bench ssd | --depth 8 | Missing required option: '--dir=DIR'",
+      "bench ssd | --dir /absent | --dir '/absent' is not a folder",
+      "bench lookup | --blocks 1001 --chain 1000 | 1001 resident blocks in chains of 1000",
+      "bench alloc | --min 4MiB --max 1MiB | extents of 4194304 to 1048576 bytes",
+  }, quoteCharacter = '"')
+  void mistakesGetOneLineAndCodeTwo(String command, String args, String message) {
+    String line = command + " " + args.replace("MULTI", "--workload multi-turn --dram 1GiB");
+
+    Invocation run = Invocation.of(line.split(" "));
 
     assertThat(run.exitCode()).isEqualTo(2);
-    assertThat(run.err()).startsWith(line).hasLineCount(1);
+    assertThat(run.err()).startsWith("orbitkv " + command + ": " + message).hasLineCount(1);
     assertThat(run.out()).isEmpty();
+  }
+
+  @Test
+  void unknownCommandsGetOneLineAndCodeTwo() {
+    Invocation run = Invocation.of("replya");
+
+    assertThat(run.exitCode()).isEqualTo(2);
+    assertThat(run.err()).isEqualTo(
+        "orbitkv: Unmatched argument at index 0: 'replya'; did you mean replay? (see 'orbitkv --help')\n");
   }
 
   @Test

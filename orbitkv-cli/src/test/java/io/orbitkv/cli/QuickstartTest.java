@@ -52,7 +52,8 @@ class QuickstartTest {
   @Test
   void failsIfNothingComesBackFromTheSsd() {
     Invocation run = Invocation.with(
-        (settings, backends) -> () -> FakeCache.opener(Restores.RIGHT).open(), "quickstart", "--requests", "60", "--dir", folder.toString());
+        (settings, backends) -> () -> FakeCache.opener(Restores.RIGHT).open(),
+        "quickstart", "--requests", "60", "--dir", folder.toString());
 
     assertThat(run.exitCode()).isEqualTo(1);
     assertThat(run.out()).contains("nothing was served from the SSD");

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * Allocates and frees extents of mixed sizes at random for long, at one fill level after the other, and tells how broken
- * up the free memory is then, how often a request found no extent, and how fast it went.
+ * Allocates and frees extents of mixed sizes at random for long, at one fill level after the other, and tells how
+ * broken up the free memory is then, how often a request found no extent, and how fast it went.
  */
 public final class AllocBench {
 

@@ -7,8 +7,8 @@ import java.nio.file.Path;
 import java.util.stream.Stream;
 
 /**
- * How much of a process's memory lies on huge pages, as the kernel counts it. Asking for huge pages and getting them are
- * different things, and they decide how fast direct I/O is.
+ * How much of a process's memory lies on huge pages, as the kernel counts it. Asking for huge pages and getting them
+ * are different things, and they decide how fast direct I/O is.
  */
 final class HugePages {
 

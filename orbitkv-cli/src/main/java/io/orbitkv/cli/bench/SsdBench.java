@@ -57,8 +57,8 @@ public final class SsdBench {
             + ", expected at most half, since the oldest segment is given up while the newest is filled");
       }
       if (blockBytes < 4096 || blockBytes % 4096 != 0 || blockBytes > 1 << 30 || blockBytes * depth > roundBytes) {
-        throw new RefusedException("block of " + new ByteSize(blockBytes) + ", expected a multiple of 4KiB, at most 1GiB,"
-            + " " + depth + " of which fit into a round of " + new ByteSize(roundBytes));
+        throw new RefusedException("block of " + new ByteSize(blockBytes) + ", expected a multiple of 4KiB, at most "
+            + "1GiB, " + depth + " of which fit into a round of " + new ByteSize(roundBytes));
       }
     }
   }

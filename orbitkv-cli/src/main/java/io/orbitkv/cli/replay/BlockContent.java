@@ -10,8 +10,9 @@ import java.lang.foreign.ValueLayout;
  * What a stand-in engine computes: the bytes of a page are a function of everything that names it, so that any byte of
  * another block, rank or layer, or at another place in its page, is found to be wrong.
  *
- * <p>A page is a row of 64-bit words. The seed mixes namespace, chain hash, rank and layer; word {@code i} is a one-to-one
- * mix of {@code seed + i * GAMMA}. One multiplication a word keeps filling and checking near the speed of memory.
+ * <p>A page is a row of 64-bit words. The seed mixes namespace, chain hash, rank and layer; word {@code i} is a
+ * one-to-one mix of {@code seed + i * GAMMA}. One multiplication a word keeps filling and checking near the speed of
+ * memory.
  */
 final class BlockContent {
 

@@ -206,7 +206,8 @@ public final class Replay {
 
   private void wrongPage(int request, int block, int rank, int layer) {
     if (tally.wrongPage()) {
-      notes.accept("wrong bytes: request " + (request + 1) + ", block " + block + ", rank " + rank + ", layer " + layer);
+      notes.accept(
+          "wrong bytes: request " + (request + 1) + ", block " + block + ", rank " + rank + ", layer " + layer);
     }
   }
 

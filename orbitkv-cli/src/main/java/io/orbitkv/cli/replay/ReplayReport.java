@@ -1,5 +1,6 @@
 package io.orbitkv.cli.replay;
 
+import io.orbitkv.api.MissReason;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -10,6 +11,7 @@ import java.util.function.ToLongFunction;
  *
  * @param plan what was replayed
  * @param phases one for each cache, from one restart to the next
+ * @param missed blocks that were not served, by the reason that the caches count them under
  * @param blocksSaved blocks that became visible
  * @param bytesVerified restored bytes, all of which were checked
  * @param mismatches pages (one layer of one rank's shard of a block) with a wrong byte
@@ -28,6 +30,7 @@ import java.util.function.ToLongFunction;
 public record ReplayReport(
     ReplayPlan plan,
     List<Phase> phases,
+    Map<MissReason, Long> missed,
     long blocksSaved,
     long bytesVerified,
     long mismatches,
@@ -46,6 +49,7 @@ public record ReplayReport(
   /** Copies the collections; the maps are in the order of their names. */
   public ReplayReport {
     phases = List.copyOf(phases);
+    missed = new TreeMap<>(missed);
     recoveryDropped = new TreeMap<>(recoveryDropped);
     faults = new TreeMap<>(faults);
   }

@@ -1,8 +1,10 @@
 package io.orbitkv.cli.replay;
 
 import io.orbitkv.api.CacheStats;
+import io.orbitkv.api.MissReason;
 import io.orbitkv.api.spi.RecoveryReport;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -20,6 +22,7 @@ final class ReplayTally {
   private final Histogram lookups = new Histogram(LONGEST_NANOS, 3);
   private final Histogram ssdWaits = new Histogram(LONGEST_NANOS, 3);
   private final List<ReplayReport.Phase> phases = new ArrayList<>();
+  private final Map<MissReason, Long> missed = new EnumMap<>(MissReason.class);
   private final Map<String, Long> faults = new TreeMap<>();
   private final Map<String, Long> recoveryDropped = new TreeMap<>();
   private int phaseStart;
@@ -47,6 +50,7 @@ final class ReplayTally {
 
   void cacheClosing(int request, CacheStats stats) {
     blocksSaved += stats.blocksSaved();
+    stats.missed().forEach((reason, blocks) -> missed.merge(reason, blocks, Long::sum));
     stats.faults().forEach((name, count) -> faults.merge(name, count, Long::sum));
     phases.add(new ReplayReport.Phase(request - phaseStart, queried, hitDram, hitSsd, phaseRecovered));
   }
@@ -84,6 +88,7 @@ final class ReplayTally {
     return new ReplayReport(
         plan,
         phases,
+        missed,
         blocksSaved,
         bytesRestored,
         wrongPages,

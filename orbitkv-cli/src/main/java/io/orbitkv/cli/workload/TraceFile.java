@@ -13,8 +13,8 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * Reads a request trace: one JSON object a line, of which {@code hash_ids} counts, the ids of the prompt's blocks, as in
- * the traces published with Mooncake. Arrival times and token counts are ignored.
+ * Reads a request trace: one JSON object a line, of which {@code hash_ids} counts, the ids of the prompt's blocks, as
+ * in the traces published with Mooncake. Arrival times and token counts are ignored.
  */
 public final class TraceFile {
 

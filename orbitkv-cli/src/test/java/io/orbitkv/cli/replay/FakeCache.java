@@ -23,8 +23,8 @@ import java.util.Optional;
 import java.util.zip.CRC32C;
 
 /**
- * The least that a cache can be: a map of blocks in memory, never full, and another map for a disk that outlives it. What
- * it hands out on a restore can be made wrong on purpose.
+ * The least that a cache can be: a map of blocks in memory, never full, and another map for a disk that outlives it.
+ * What it hands out on a restore can be made wrong on purpose.
  */
 public final class FakeCache implements Cache {
 

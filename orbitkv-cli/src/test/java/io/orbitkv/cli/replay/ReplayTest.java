@@ -98,7 +98,10 @@ class ReplayTest {
         replay(WorkloadShape.MULTI_TURN.generate(3, 40), 2, List.of(), wrong, new CopyingDevice(true));
 
     assertThat(report.mismatches()).isPositive();
-    assertThat(notes).isNotEmpty().hasSizeLessThanOrEqualTo(10).allMatch(note -> note.startsWith("wrong bytes: request"));
+    assertThat(notes)
+        .isNotEmpty()
+        .hasSizeLessThanOrEqualTo(10)
+        .allMatch(note -> note.startsWith("wrong bytes: request"));
   }
 
   @Test
