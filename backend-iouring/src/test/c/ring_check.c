@@ -181,6 +181,8 @@ static void whole(bool deferred) {
 static void refusals(void) {
   struct ring *ring;
   EXPECT(ring_open_file("/no/such/file", false) == -ENOENT);
+  EXPECT(ring_extend_file("/no/such/file", 4096) == -ENOENT);
+  EXPECT(ring_extend_file(path, 0) == -EINVAL);
   EXPECT(ring_close_file(-1) == -EBADF);
   EXPECT(ring_create(-2, DEPTH, false, &ring) == -EBADF);
   int file = ring_open_file(path, direct);

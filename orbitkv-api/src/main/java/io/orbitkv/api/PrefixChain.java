@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * The hashes of a prompt's whole blocks, first block first. Each hash covers its block and every block before it, so
@@ -116,7 +117,7 @@ public final class PrefixChain {
    * @param word 0 to 3, as in {@link Digest}
    */
   public long word(int block, int word) {
-    return words[block * WORDS + word];
+    return words[Objects.checkIndex(block, blocks) * WORDS + word];
   }
 
   /**
@@ -125,7 +126,7 @@ public final class PrefixChain {
    * @param block 0 to {@link #blocks()} - 1
    */
   public Digest hash(int block) {
-    int at = block * WORDS;
+    int at = Objects.checkIndex(block, blocks) * WORDS;
     return new Digest(words[at], words[at + 1], words[at + 2], words[at + 3]);
   }
 

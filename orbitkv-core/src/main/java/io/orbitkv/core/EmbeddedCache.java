@@ -228,7 +228,7 @@ public final class EmbeddedCache implements Cache {
     public static final String DEFAULT_STORAGE = "io_uring";
 
     /** The residency policy used unless another is named. */
-    public static final String DEFAULT_POLICY = "prefix";
+    public static final String DEFAULT_POLICY = "hit-density";
 
     private Backends backends;
     private ByteSize dram;

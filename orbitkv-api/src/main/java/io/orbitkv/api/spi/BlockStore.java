@@ -79,7 +79,7 @@ public interface BlockStore extends AutoCloseable {
    *
    * @param record a record that {@link #append} or a successful {@link #read} left there
    * @return its header, checksums included
-   * @throws IllegalArgumentException if there is no intact header
+   * @throws IllegalArgumentException if there is no header
    */
   ExtentHeader header(MemorySegment record);
 

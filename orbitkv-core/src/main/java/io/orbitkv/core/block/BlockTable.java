@@ -61,6 +61,9 @@ public final class BlockTable implements AutoCloseable {
   private static final int RESIDENT = ResidenceState.RESIDENT.ordinal();
   private static final int COMMITTED = ExtentState.COMMITTED.ordinal();
 
+  /** Its ancestors' extents were asked for once while it was resident, which is as often as they are. */
+  public static final int FLAG_ANCESTORS_ASKED = 1 << 19;
+
   private final Arena arena = Arena.ofShared();
   private MemorySegment[] chunks = new MemorySegment[0];
   private int[][] shardCrcs = new int[0][];

@@ -12,6 +12,7 @@ import io.orbitkv.core.lifecycle.ExtentState;
 import io.orbitkv.core.lifecycle.SegmentState;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
+import java.util.function.Consumer;
 
 /**
  * What is on the SSD: which block lies where, what is written next, and which segment is emptied.
@@ -66,6 +67,7 @@ final class StoreTier {
   private int writes;
   private int reads;
   private long committed;
+  private long carried;
   private long liveBytes;
   private int writeErrors;
   private int readErrors;
@@ -113,6 +115,27 @@ final class StoreTier {
   /** Returns whether no block waits to be written and no write is under way. */
   boolean isWritten() {
     return dirty.size() == 0 && writes == 0;
+  }
+
+  @Override
+  public String toString() {
+    StringBuilder text = new StringBuilder("store tier " + health + ", " + free + " free, " + dirty.size() + " dirty, "
+        + writes + " writes, " + reads + " reads, " + carries + " carries, " + homeless.size() + " homeless");
+    for (Segment segment : segments) {
+      text.append(", ").append(segment.state).append(segment == open ? "* " : " ").append(segment.liveBytes);
+    }
+    return text.toString();
+  }
+
+  /** Returns how many extents were carried over to another segment. */
+  long carried() {
+    return carried;
+  }
+
+  /** Visits every request in flight, and the carries that wait for a segment. */
+  void forEachRequest(Consumer<StoreRequest> action) {
+    requests.forEach(action);
+    homeless.forEach(action);
   }
 
   /** Returns how many requests the store has not completed. */
@@ -183,6 +206,7 @@ final class StoreTier {
 
   /** A row left memory: if it was not written by now it never will be. */
   void leftMemory(int row) {
+    table.flag(row, BlockTable.FLAG_ANCESTORS_ASKED, false);
     if (blocks.scopeOf(row).layout().ranks() > 1) {
       table.shardCrcs(row, null);
     }
@@ -200,11 +224,11 @@ final class StoreTier {
     if (health == StoreHealth.HEALTHY) {
       chooseVictim();
       carryOver();
+      releaseVictim();
       while (dirty.first() != BlockTable.NONE && writes < writeLimit() && ensureOpen(false)) {
-        write(topmostUnwritten(dirty.first()));
+        writeNext(dirty.first());
       }
     }
-    releaseVictim();
     if (unsubmitted) {
       unsubmitted = false;
       store.submit();
@@ -220,18 +244,32 @@ final class StoreTier {
     return reads > 0 ? Math.min(maxWrites, MAX_WRITES_BESIDE_READS) : maxWrites;
   }
 
-  /** Returns the first of a row's ancestors, or itself, that has to be written before all others. */
-  private int topmostUnwritten(int row) {
-    for (int parent = table.parent(row);
-        parent != BlockTable.NONE
-            && (table.extent(parent) == ExtentState.ABSENT || table.extent(parent) == ExtentState.DIRTY);
-        parent = table.parent(row)) {
-      row = parent;
+  /**
+   * Writes a dirty row, or the ancestor that has to be written before it. Ancestors whose extents were given up while
+   * they stayed in memory are written again, but only once for each block: on an SSD that is smaller than memory they
+   * might be given up again before the block's turn comes, for ever.
+   */
+  private void writeNext(int row) {
+    int top = row;
+    boolean missing = false;
+    for (int above = table.parent(row); above != BlockTable.NONE; above = table.parent(above)) {
+      ExtentState state = table.extent(above);
+      if (state == ExtentState.WRITING || state == ExtentState.COMMITTED) {
+        break;
+      }
+      missing |= state == ExtentState.ABSENT;
+      top = above;
     }
-    if (table.extent(row) == ExtentState.ABSENT) {
-      enqueue(row);
+    if (missing && table.flag(row, BlockTable.FLAG_ANCESTORS_ASKED)) {
+      undirty(row);
+      counters.fault(Fault.SSD_WRITE_MISSED);
+      return;
     }
-    return row;
+    for (int above = row; missing && above != table.parent(top); above = table.parent(above)) {
+      table.flag(above, BlockTable.FLAG_ANCESTORS_ASKED, true);
+      enqueue(above);
+    }
+    write(top);
   }
 
   private void write(int row) {
@@ -290,6 +328,14 @@ final class StoreTier {
       }
     }
     return false;
+  }
+
+  /**
+   * Returns whether there is, or will be, an open segment. There is none if a process died while it carried over into
+   * the last free segment; then this one is emptied without carrying.
+   */
+  private boolean canOpen() {
+    return open != null || activating != null || free > 0;
   }
 
   private boolean hasVictim() {
@@ -484,11 +530,12 @@ final class StoreTier {
 
   /** Decides from the last extent to the first, so that a block knows what became of its children. */
   private void carryOver() {
-    while (!homeless.isEmpty()) {
-      if (!ensureOpen(true)) {
-        return;
-      }
+    while (!homeless.isEmpty() && (ensureOpen(true) || !canOpen())) {
       StoreRequest.Carry carry = homeless.remove();
+      if (!carry.settled && open == null) {
+        counters.faults(Fault.SSD_RECLAIMED, dropTree(carry.row, ExtentState.Event.RECLAIM));
+        carry.settled = true;
+      }
       if (carry.settled) {
         carryDone(carry);
       } else {
@@ -502,11 +549,11 @@ final class StoreTier {
       }
       Scope scope = blocks.scopeOf(row);
       boolean wanted = table.flag(row, BlockTable.FLAG_USED) || hasChildElsewhere(row);
-      if (!wanted || scope.recordBytes() > carryBudget) {
+      if (!wanted || scope.recordBytes() > carryBudget || !canOpen()) {
         counters.faults(Fault.SSD_RECLAIMED, dropTree(row, ExtentState.Event.RECLAIM));
         continue;
       }
-      if (!ensureOpen(true)) {
+      if (!homeless.isEmpty() || !ensureOpen(true)) {
         return;
       }
       carryBudget -= scope.recordBytes();
@@ -599,6 +646,7 @@ final class StoreTier {
   }
 
   private void move(StoreRequest.Carry carry) {
+    carried++;
     table.flag(carry.row, BlockTable.FLAG_CARRIED, false);
     long bytes = blocks.scopeOf(carry.row).recordBytes();
     carry.from.liveBytes -= bytes;
@@ -686,8 +734,7 @@ final class StoreTier {
     table.flag(row, BlockTable.FLAG_USED, false);
     if (table.flag(row, BlockTable.FLAG_CARRIED)) {
       table.flag(row, BlockTable.FLAG_CARRIED, false);
-      homeless.forEach(carry -> settle(carry, row));
-      requests.forEach(request -> {
+      forEachRequest(request -> {
         if (request instanceof StoreRequest.Carry carry) {
           settle(carry, row);
         }

@@ -14,7 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
-/** Opens store files through io_uring, one ring each. The first {@link #open} loads the native library. */
+/** Opens store files through io_uring, one ring each. The first call loads the native library. */
 public final class RingFiles implements StoreFiles {
 
   private final boolean direct;
@@ -60,30 +60,31 @@ public final class RingFiles implements StoreFiles {
   }
 
   private int openFile(Path path) throws IOException {
+    int file;
     try (Arena arena = Arena.ofConfined()) {
-      int file = Uring.openFile(name(path, arena).address(), direct);
-      if (file < 0) {
-        throw failure(path, -file);
-      }
-      return file;
+      file = Uring.openFile(name(path, arena).address(), direct);
     }
+    if (file == -Errno.EINVAL.number() && direct) {
+      throw new UnavailableException(
+          "the file system of " + path + " (" + Files.getFileStore(path).type() + ") refuses O_DIRECT; use one that"
+              + " grants it, as ext4 or XFS on a local disk, or set direct=false to go through the page cache");
+    }
+    if (file < 0) {
+      throw failure(path, -file);
+    }
+    return file;
   }
 
   private static MemorySegment name(Path path, Arena arena) {
     return arena.allocateFrom(path.toString(), Charset.forName(System.getProperty("sun.jnu.encoding")));
   }
 
-  private FileSystemException failure(Path path, int errno) throws IOException {
+  private static FileSystemException failure(Path path, int errno) {
     if (errno == Errno.ENOENT.number()) {
       return new NoSuchFileException(path.toString());
     }
     if (errno == Errno.EACCES.number()) {
       return new AccessDeniedException(path.toString());
-    }
-    if (errno == Errno.EINVAL.number() && direct) {
-      throw new UnavailableException(
-          "the file system of " + path + " (" + Files.getFileStore(path).type() + ") refuses O_DIRECT; use one that"
-              + " grants it, as ext4 or XFS on a local disk, or set direct=false to go through the page cache");
     }
     return new FileSystemException(path.toString(), null, Errno.describe(errno));
   }

@@ -48,6 +48,7 @@ final class DiskQueue {
 
   /** Waits until all writes that have ended before this call are durable. */
   void sync(DiskTransfer transfer) {
+    transfer.kind = DiskTransfer.Kind.SYNC;
     sync.join(transfer);
   }
 

@@ -17,14 +17,13 @@ import java.util.concurrent.locks.LockSupport;
  */
 final class Driver implements Runnable {
 
-  private static final System.Logger LOGGER = System.getLogger(Driver.class.getName());
-
   private final StoreFile file;
   private final Superblock superblock;
   private final StoreListener listener;
   private final DiskQueue disk;
   private final Checksum checksum = new Checksum();
-  private final FaultLog faults = new FaultLog(LOGGER);
+  private final System.Logger logger;
+  private final FaultLog faults;
   private final Inbox inbox = new Inbox();
 
   /** Requests that were taken and have not begun. */
@@ -51,10 +50,12 @@ final class Driver implements Runnable {
   /** Requests that were never submitted; set before {@link #stopping}. */
   private Request unsubmitted;
 
-  Driver(StoreFile file, Superblock superblock, StoreListener listener) {
+  Driver(StoreFile file, Superblock superblock, StoreListener listener, System.Logger logger) {
     this.file = file;
     this.superblock = superblock;
     this.listener = listener;
+    this.logger = logger;
+    this.faults = new FaultLog(logger);
     this.disk = new DiskQueue(file);
   }
 
@@ -145,20 +146,18 @@ final class Driver implements Runnable {
   }
 
   private void end() {
-    Request request = unsubmitted;
-    unsubmitted = null;
-    while (request != null) {
-      Request following = request.following;
+    while (unsubmitted != null) {
+      Request request = unsubmitted;
+      unsubmitted = request.following;
       addOutstanding(request);
       request.fail(StoreStatus.CLOSED);
-      request = following;
     }
     closeFile();
   }
 
   private void fail(Throwable cause) {
     failed = true;
-    LOGGER.log(Level.ERROR, "the store's driver failed; every request ends with an I/O error from now on", cause);
+    logger.log(Level.ERROR, "the store's driver failed; every request ends with an I/O error from now on", cause);
     if (!closeFile()) {
       quarantine();
     }
@@ -179,7 +178,7 @@ final class Driver implements Runnable {
       file.close();
       return true;
     } catch (RuntimeException e) {
-      LOGGER.log(Level.ERROR, "closing the store's file failed", e);
+      logger.log(Level.ERROR, "closing the store's file failed", e);
       return false;
     }
   }
@@ -199,7 +198,7 @@ final class Driver implements Runnable {
       }
       request = following;
     }
-    LOGGER.log(Level.ERROR, "{0} transfers cannot be proven to have ended; their memory is never given back", count);
+    logger.log(Level.ERROR, count + " transfers cannot be proven to have ended; their memory is never given back");
   }
 
   // For requests, on the driver's thread.
@@ -225,7 +224,7 @@ final class Driver implements Runnable {
       // After a failed sync the kernel may have forgotten what it could not write, and the next sync may succeed all
       // the same. Nothing after it can be called durable.
       writesEnded = status;
-      LOGGER.log(Level.ERROR, request + " could not be made durable: " + status + "; the store takes no more writes");
+      logger.log(Level.ERROR, request + " could not be made durable: " + status + "; the store takes no more writes");
       return;
     }
     faults.report(request + " failed at " + step + ": " + status);
@@ -238,7 +237,7 @@ final class Driver implements Runnable {
     } catch (RuntimeException e) {
       if (!listenerThrew) {
         listenerThrew = true;
-        LOGGER.log(Level.ERROR, "the store's listener threw, which it must not; said once", e);
+        logger.log(Level.ERROR, "the store's listener threw, which it must not; said once", e);
       }
     }
   }

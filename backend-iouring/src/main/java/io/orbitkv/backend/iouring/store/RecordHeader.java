@@ -119,6 +119,11 @@ final class RecordHeader {
     return null;
   }
 
+  /** Returns whether a page in memory is a header that this store put there. */
+  static boolean isHeader(MemorySegment page) {
+    return Page.hasMagic(page, MAGIC) && isSane(page);
+  }
+
   /** Returns whether the shape in an intact page is one that {@link #encode} would write. */
   static boolean isSane(MemorySegment page) {
     int shards = shards(page);

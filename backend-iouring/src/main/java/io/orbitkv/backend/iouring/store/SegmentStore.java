@@ -28,8 +28,6 @@ import java.util.concurrent.CompletionException;
  */
 final class SegmentStore implements BlockStore {
 
-  private static final System.Logger LOGGER = System.getLogger(SegmentStore.class.getName());
-
   /** Opens the store's file. Every thread that uses the file opens it for itself: a ring belongs to one thread. */
   @FunctionalInterface
   interface FileOpener {
@@ -41,6 +39,7 @@ final class SegmentStore implements BlockStore {
   private final FileOpener opener;
   private final Drops dropsAtOpening;
   private final Runnable release;
+  private final System.Logger logger;
   private final Segment[] segments;
 
   private long nextGeneration;
@@ -62,13 +61,16 @@ final class SegmentStore implements BlockStore {
    * @param opener opens its file
    * @param dropsAtOpening what was lost before recovery began
    * @param release ends the ownership of the folder
+   * @param logger where faults are reported
    */
-  SegmentStore(Superblock superblock, FileOpener opener, Drops dropsAtOpening, Runnable release) {
+  SegmentStore(
+      Superblock superblock, FileOpener opener, Drops dropsAtOpening, Runnable release, System.Logger logger) {
     this.superblock = superblock;
     this.geometry = Sizing.geometry(superblock);
     this.opener = opener;
     this.dropsAtOpening = dropsAtOpening;
     this.release = release;
+    this.logger = logger;
     this.segments = new Segment[superblock.segments()];
     for (int index = 0; index < segments.length; index++) {
       segments[index] = new Segment(index);
@@ -95,9 +97,10 @@ final class SegmentStore implements BlockStore {
       throw unavailable(e);
     }
     recovered = true;
-    LOGGER.log(Level.INFO, "recovered {0} extents of store {1} in {2} ms: {3} segments by summary, {4} by scan, dropped {5}",
-        report.extents(), superblock.id(), report.nanos() / 1_000_000, report.segmentsSealed(),
-        report.segmentsScanned(), report.dropped().isEmpty() ? "nothing" : report.dropped());
+    logger.log(Level.INFO, "recovered " + report.extents() + " extents of store " + superblock.id() + " in "
+        + report.nanos() / 1_000_000 + " ms: " + report.segmentsSealed() + " segments by summary, "
+        + report.segmentsScanned() + " by scan, dropped "
+        + (report.dropped().isEmpty() ? "nothing" : report.dropped()));
     return report;
   }
 
@@ -164,9 +167,9 @@ final class SegmentStore implements BlockStore {
   private Driver open(StoreListener listener, List<MemorySegment> memory) throws IOException {
     StoreFile file = opener.open();
     if (!memory.isEmpty()) {
-      LOGGER.log(Level.INFO, "memory of store {0}: {1}", superblock.id(), file.register(memory));
+      logger.log(Level.INFO, "memory of store " + superblock.id() + ": " + file.register(memory));
     }
-    return new Driver(file, superblock, listener);
+    return new Driver(file, superblock, listener, logger);
   }
 
   private void requireStartable() {
@@ -180,6 +183,11 @@ final class SegmentStore implements BlockStore {
 
   private UnavailableException unavailable(IOException e) {
     return new UnavailableException("the file of store " + superblock.id() + " cannot be opened: " + e.getMessage(), e);
+  }
+
+  /** Returns where a segment is in its life. */
+  SegmentPhase phase(int segment) {
+    return segments[segment].phase();
   }
 
   @Override
@@ -213,6 +221,14 @@ final class SegmentStore implements BlockStore {
           + " bytes is outside a segment of " + geometry.segmentBytes());
     }
     add(new Read(driver, chosen, place(chosen, offset), expected, record, token));
+  }
+
+  @Override
+  public ExtentHeader header(MemorySegment record) {
+    if (!RecordHeader.isHeader(record)) {
+      throw new IllegalArgumentException("no record's header lies at the start of these " + record.byteSize() + " bytes");
+    }
+    return RecordHeader.extent(record);
   }
 
   @Override

@@ -79,7 +79,7 @@ final class StoreFolder {
       // Whether the machine grants this way of access is to be known now, not when service begins.
       files.open(data, settings.depth()).close();
       FolderLock held = lock;
-      return new SegmentStore(superblock, () -> files.open(data, settings.depth()), drops, () -> release(held));
+      return new SegmentStore(superblock, () -> files.open(data, settings.depth()), drops, () -> release(held), LOGGER);
     } catch (IOException e) {
       release(lock);
       throw unavailable(e);
@@ -173,7 +173,7 @@ final class StoreFolder {
 
   private void removeAbandoned() throws IOException {
     if (Files.deleteIfExists(folder.resolve(NEW_FILE))) {
-      LOGGER.log(Level.INFO, "removed {0}, left from a creation that did not end", folder.resolve(NEW_FILE));
+      LOGGER.log(Level.INFO, "removed " + folder.resolve(NEW_FILE) + ", left from a creation that did not end");
     }
   }
 
@@ -198,8 +198,8 @@ final class StoreFolder {
       Files.deleteIfExists(unfinished);
       throw e;
     }
-    LOGGER.log(Level.INFO, "made store {0} in {1}: {2} segments of {3}, {4} ms", superblock.id(), folder,
-        segments, new ByteSize(superblock.segmentBytes()), (System.nanoTime() - start) / 1_000_000);
+    LOGGER.log(Level.INFO, "made store " + superblock.id() + " in " + folder + ": " + segments + " segments of "
+        + new ByteSize(superblock.segmentBytes()) + ", " + (System.nanoTime() - start) / 1_000_000 + " ms");
     return superblock;
   }
 
@@ -207,19 +207,19 @@ final class StoreFolder {
     Superblock superblock = copies.newest();
     long bytes = Files.size(data);
     if (bytes > superblock.fileBytes()) {
-      LOGGER.log(Level.WARNING, "{0} has {1} bytes, {2} more than its segments; cut off, as after a growth that did not"
-          + " end", data, bytes, bytes - superblock.fileBytes());
+      LOGGER.log(Level.WARNING, data + " has " + bytes + " bytes, " + (bytes - superblock.fileBytes())
+          + " more than its segments; cut off, as after a growth that did not end");
       truncate(superblock.fileBytes());
     } else if (bytes < superblock.fileBytes()) {
       long whole = Math.max(0, bytes - Superblock.PREAMBLE_BYTES) / superblock.segmentBytes();
       drops.add(Drops.Reason.TRUNCATED_SEGMENT, superblock.segments() - whole);
-      LOGGER.log(Level.WARNING, "{0} has {1} bytes, expected {2}; {3} segments were cut, made anew", data, bytes,
-          superblock.fileBytes(), superblock.segments() - whole);
+      LOGGER.log(Level.WARNING, data + " has " + bytes + " bytes, expected " + superblock.fileBytes() + "; "
+          + (superblock.segments() - whole) + " segments were cut and are made anew");
       requireSpace(superblock.fileBytes() - bytes);
       files.extend(data, superblock.fileBytes());
     }
     for (int copy : copies.stale()) {
-      LOGGER.log(Level.WARNING, "superblock copy {0} of {1} is damaged or old; written anew", copy, data);
+      LOGGER.log(Level.WARNING, "superblock copy " + copy + " of " + data + " is damaged or old; written anew");
       SuperblockCopies.write(data, superblock, copy);
     }
     return segments > superblock.segments() ? grow(superblock, segments) : superblock;
@@ -238,7 +238,8 @@ final class StoreFolder {
     for (int copy = 0; copy < Superblock.COPIES.length; copy++) {
       SuperblockCopies.write(data, grown, copy);
     }
-    LOGGER.log(Level.INFO, "store {0} grew from {1} to {2} segments", grown.id(), superblock.segments(), segments);
+    LOGGER.log(Level.INFO,
+        "store " + grown.id() + " grew from " + superblock.segments() + " to " + segments + " segments");
     return grown;
   }
 
@@ -274,7 +275,7 @@ final class StoreFolder {
     try {
       lock.close();
     } catch (IOException e) {
-      LOGGER.log(Level.WARNING, "giving up a store's folder failed: {0}", e.getMessage());
+      LOGGER.log(Level.WARNING, "giving up a store's folder failed: " + e.getMessage());
     }
   }
 }

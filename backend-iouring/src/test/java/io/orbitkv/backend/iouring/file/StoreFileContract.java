@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -103,6 +104,31 @@ public abstract class StoreFileContract {
   @Test
   void open_depthBelowOne_isRefused() {
     assertThatIllegalArgumentException().isThrownBy(() -> files().open(path, 0)).withMessageContaining("depth is 0");
+  }
+
+  @Test
+  void extend_addsZerosBehindWhatIsThere() throws IOException {
+    byte[] content = new byte[FILE_PAGES * PAGE];
+    Arrays.fill(content, (byte) 42);
+    Files.write(path, content);
+    files().extend(path, 2L * content.length);
+    byte[] extended = Files.readAllBytes(path);
+    assertThat(Arrays.copyOf(extended, content.length)).isEqualTo(content);
+    assertThat(Arrays.copyOfRange(extended, content.length, extended.length)).isEqualTo(new byte[content.length]);
+  }
+
+  @Test
+  void extend_toLessThanItHas_changesNothing() throws IOException {
+    files().extend(path, PAGE);
+    assertThat(path).hasSize((long) FILE_PAGES * PAGE);
+  }
+
+  @Test
+  void extend_missingFile_namesIt() {
+    Path missing = folder.resolve("missing");
+    assertThatThrownBy(() -> files().extend(missing, PAGE))
+        .isInstanceOf(NoSuchFileException.class)
+        .hasMessageContaining(missing.toString());
   }
 
   @Test

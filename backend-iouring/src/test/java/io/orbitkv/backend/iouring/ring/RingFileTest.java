@@ -13,6 +13,7 @@ import io.orbitkv.backend.iouring.file.StoreFiles;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -64,6 +65,16 @@ final class RingFileTest extends StoreFileContract {
         .isInstanceOf(IOException.class)
         .hasMessageContaining(files.toString())
         .hasMessageContaining("EISDIR");
+  }
+
+  @Test
+  void extend_beyondTheDisk_isAnErrorThatNamesTheFile() {
+    assertThatThrownBy(() -> files().extend(path, 1L << 50))
+        .isInstanceOf(FileSystemException.class)
+        .hasMessageContaining(path.toString())
+        .hasMessageMatching(".*(EFBIG|ENOSPC).*");
+    assertThatThrownBy(() -> files().extend(path, 0)).hasMessageContaining("EINVAL");
+    assertThat(path).hasSize(16 * PAGE);
   }
 
   @Test

@@ -1,0 +1,66 @@
+package io.orbitkv.arch;
+
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Who may depend on whom. A module's place follows from its name, so that a new backend or adapter is held to the table
+ * from its first day; a module of no known kind may use the API and nothing else.
+ */
+final class OwnershipTable {
+
+  /** What a module is in the architecture. */
+  enum Kind {
+    /** The contract that everything else is written against. */
+    API,
+    /** The state machines. */
+    CORE,
+    /** An implementation of provider interfaces, found by name. */
+    BACKEND,
+    /** The translation of one engine's contract. */
+    ADAPTER,
+    /** An end of the dependency graph: the command, the benchmarks. */
+    APPLICATION,
+    /** Anything else. */
+    OTHER
+  }
+
+  /** Named modules outside this build that a module may use besides {@code java.base}. Applications may use any. */
+  private static final Map<String, Set<String>> OUTSIDE = Map.of(
+      "io.orbitkv.backend.dram", Set.of("com.github.benmanes.caffeine"));
+
+  private OwnershipTable() {}
+
+  static Kind kindOf(String module) {
+    return switch (module) {
+      case "io.orbitkv.api" -> Kind.API;
+      case "io.orbitkv.core" -> Kind.CORE;
+      case "io.orbitkv.cli", "io.orbitkv.benchmarks" -> Kind.APPLICATION;
+      case String name when name.startsWith("io.orbitkv.backend.") -> Kind.BACKEND;
+      case String name when name.startsWith("io.orbitkv.adapter.") -> Kind.ADAPTER;
+      default -> Kind.OTHER;
+    };
+  }
+
+  /** Returns whether one module may depend on another, by its descriptor and in its code. */
+  static boolean mayDependOn(String module, String target) {
+    if (module.equals(target) || target.equals("java.base")) {
+      return true;
+    }
+    Kind kind = kindOf(module);
+    if (!isOurs(target)) {
+      return kind == Kind.APPLICATION || OUTSIDE.getOrDefault(module, Set.of()).contains(target);
+    }
+    Kind targetKind = kindOf(target);
+    return switch (kind) {
+      case API -> false;
+      case CORE, BACKEND, OTHER -> targetKind == Kind.API;
+      case ADAPTER -> targetKind == Kind.API || targetKind == Kind.CORE;
+      case APPLICATION -> targetKind != Kind.APPLICATION;
+    };
+  }
+
+  static boolean isOurs(String module) {
+    return module.startsWith("io.orbitkv.");
+  }
+}

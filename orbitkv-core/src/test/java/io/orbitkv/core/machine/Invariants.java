@@ -1,0 +1,249 @@
+package io.orbitkv.core.machine;
+
+import io.orbitkv.api.CacheStats;
+import io.orbitkv.core.block.BlockTable;
+import io.orbitkv.core.lifecycle.ExtentState;
+import io.orbitkv.core.lifecycle.LeaseState;
+import io.orbitkv.core.lifecycle.ResidenceState;
+import io.orbitkv.core.lifecycle.RestoreState;
+import io.orbitkv.core.lifecycle.SaveState;
+import io.orbitkv.core.lifecycle.SegmentState;
+import io.orbitkv.core.lifecycle.SessionState;
+import io.orbitkv.core.lifecycle.TicketState;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+
+/** What must be true of a core between any two events, computed anew from its parts. */
+public final class Invariants {
+
+  /** An invariant that does not hold. */
+  public static final class Violation extends AssertionError {
+    private static final long serialVersionUID = 1L;
+
+    /** Says which and how. */
+    public Violation(String message) {
+      super(message);
+    }
+  }
+
+  private final CacheCore core;
+  private final BlockTable table;
+  private final int[] holds;
+  private final Map<Integer, Long> carried = new HashMap<>();
+  private final Set<Long> extents = new HashSet<>();
+
+  private Invariants(CacheCore core) {
+    this.core = core;
+    this.table = core.blocks().table();
+    this.holds = new int[table.limit()];
+  }
+
+  /**
+   * Checks all of them.
+   *
+   * @return the offsets of all extents that somebody owns
+   */
+  public static Set<Long> check(CacheCore core) {
+    Invariants invariants = new Invariants(core);
+    invariants.sessions();
+    invariants.storeRequests();
+    invariants.rows();
+    invariants.segments();
+    invariants.counts();
+    return invariants.extents;
+  }
+
+  private void sessions() {
+    long charged = 0;
+    for (CoreSession session : core.sessions()) {
+      long ofSession = 0;
+      require(session.state != SessionState.CLOSED, "a closed session is kept");
+      for (CoreTicket ticket : session.tickets.values()) {
+        require(!ticket.state.isFinal(), "a final ticket is kept");
+        if (ticket.state == TicketState.PENDING) {
+          require(ticket.missing > 0, "a pending ticket waits for nothing");
+          ofSession += ticket.charged;
+          hold(ticket.row);
+        }
+      }
+      for (CoreLease lease : session.leases) {
+        require(lease.state != LeaseState.RETIRED, "a retired lease is kept");
+        ofSession += lease.bytes;
+        hold(lease.row);
+        int row = lease.row;
+        for (int block = lease.blocks; block > 0; block--) {
+          require(row != BlockTable.NONE && table.exists(row) && table.isResident(row),
+              "lease " + lease.id + " holds a block that is not resident");
+          row = table.parent(row);
+        }
+        require(row == BlockTable.NONE, "lease " + lease.id + " does not reach the first block");
+      }
+      for (CoreRestore restore : session.restores) {
+        require(restore.lease.state != LeaseState.RETIRED, "a restore outlives its lease");
+        require(restore.state != RestoreState.RETIRED, "a retired restore is kept");
+        require((restore.state == RestoreState.QUARANTINED) == (session.state == SessionState.LOST),
+            "quarantine is for lost sessions, and for all they hold");
+      }
+      for (CoreSave save : session.saves) {
+        require((save.state == SaveState.QUARANTINED) == (session.state == SessionState.LOST),
+            "quarantine is for lost sessions, and for all they hold");
+        for (Arrivals.Fill fill : save.fills) {
+          if (fill != null && fill.row == BlockTable.NONE) {
+            extents.add(fill.memoryAt);
+          }
+        }
+      }
+      require(ofSession == session.budget.used(), "session is charged " + session.budget.used() + ", holds " + ofSession);
+      charged += ofSession;
+    }
+    require(charged == core.budget().used(), "charged " + core.budget().used() + ", held " + charged);
+    require(charged <= core.budget().limit(), "the budget is exceeded");
+  }
+
+  private void storeRequests() {
+    core.tier().forEachRequest(request -> {
+      switch (request) {
+        case StoreRequest.Write write -> hold(write.row);
+        case StoreRequest.Carry carry -> {
+          if (carry.source == StoreRequest.Carry.Source.RESIDENT) {
+            hold(carry.row);
+          } else {
+            require(extents.add(carry.memoryAt), "a staging extent has two owners");
+          }
+        }
+        case StoreRequest.Read read -> {
+          if (read.row == BlockTable.NONE) {
+            require(extents.add(read.memoryAt), "a detached read's extent has two owners");
+          } else {
+            require(table.residence(read.row) == ResidenceState.LOADING && table.memoryAt(read.row) == read.memoryAt,
+                "a read fills a row that is not loading");
+          }
+        }
+        case StoreRequest.Activate activate -> { }
+        case StoreRequest.Seal seal -> { }
+      }
+    });
+  }
+
+  private void rows() {
+    int used = 0;
+    long resident = 0;
+    int fills = 0;
+    for (int row = 0; row < table.limit(); row++) {
+      if (!table.exists(row)) {
+        continue;
+      }
+      used++;
+      ResidenceState residence = table.residence(row);
+      ExtentState extent = table.extent(row);
+      int parent = table.parent(row);
+            require(core.blocks().find(core.blocks().scopeOf(row), table.key(row)) == row, row, " is not found by its name");
+      require((table.memoryAt(row) == BlockTable.NOWHERE) == (residence == ResidenceState.ABSENT),
+          row, " has memory it should not, or none it should");
+      if (residence != ResidenceState.ABSENT) {
+        require(extents.add(table.memoryAt(row)), row, " shares its extent");
+        require(parent == BlockTable.NONE || table.residence(parent) != ResidenceState.ABSENT,
+            row, " is in memory without its parent");
+      }
+      if (residence == ResidenceState.RESIDENT) {
+        resident++;
+        require(parent == BlockTable.NONE || table.isResident(parent), row, " is resident without its parent");
+      }
+      if (residence == ResidenceState.COMPLETE) {
+        require(parent != BlockTable.NONE && !table.isResident(parent), row, " was not promoted");
+      }
+      fills += residence == ResidenceState.FILLING ? 1 : 0;
+      if (extent == ExtentState.DIRTY) {
+        require(residence == ResidenceState.RESIDENT, row, " waits to be written and is not resident");
+      }
+      boolean stored = extent == ExtentState.WRITING || extent == ExtentState.COMMITTED;
+      require(stored == (table.storeAt(row) != BlockTable.NOWHERE), row, " has a place it should not, or none");
+      if (stored && parent != BlockTable.NONE) {
+        ExtentState above = table.extent(parent);
+        require(above == ExtentState.WRITING || above == ExtentState.COMMITTED, row, " is stored without its parent");
+        require(above == ExtentState.COMMITTED || table.isResident(parent), row, " cannot be reached");
+      }
+      if (table.flag(row, BlockTable.FLAG_CARRIED)) {
+        carried.merge((int) (table.storeAt(row) >>> 32), core.blocks().scopeOf(row).recordBytes(), Long::sum);
+      }
+      int inMemory = 0;
+      int inStore = 0;
+      for (int child = table.firstChild(row); child != BlockTable.NONE; child = table.nextSibling(child)) {
+        require(table.parent(child) == row, row, " has a child that does not know it");
+        inMemory += table.residence(child) != ResidenceState.ABSENT ? 1 : 0;
+        ExtentState state = table.extent(child);
+        inStore += state == ExtentState.WRITING || state == ExtentState.COMMITTED ? 1 : 0;
+      }
+      require(inMemory == table.memoryChildren(row), row, " counts its children in memory wrong");
+      require(inStore == table.storeChildren(row), row, " counts its children on the SSD wrong");
+      require(table.holds(row) == holds[row], row, " has not as many holds as holders");
+      boolean canLeave = residence == ResidenceState.RESIDENT && table.holds(row) == 0 && inMemory == 0;
+      require(canLeave == table.flag(row, BlockTable.FLAG_RELEASED), row, " can leave and is not offered, or the reverse");
+      require(residence != ResidenceState.ABSENT || extent != ExtentState.ABSENT, row, " holds nothing");
+    }
+    require(used == table.rows(), "rows are counted wrong");
+    require(resident == core.memory().resident(), "resident blocks are counted wrong");
+    require(fills == core.arrivals().fills(), "fills are counted wrong");
+  }
+
+  private void segments() {
+    long live = 0;
+    for (Segment segment : core.tier().segments()) {
+      long bytes = 0;
+      int counted = 0;
+      for (int row = segment.rows.first(); row != BlockTable.NONE; row = segment.rows.next(row)) {
+        require(table.storeAt(row) >>> 32 == segment.index, "row " + row + " is listed in another segment than it is in");
+        bytes += core.blocks().scopeOf(row).recordBytes();
+        counted++;
+      }
+      require(counted == segment.rows.size(), "segment " + segment.index + " counts its rows wrong");
+      bytes += carried.getOrDefault(segment.index, 0L);
+      require(bytes == segment.liveBytes, "segment " + segment.index + " counts " + segment.liveBytes + ", holds " + bytes);
+      int[] flying = {0};
+      core.tier().forEachRequest(request -> {
+        boolean here = switch (request) {
+          case StoreRequest.Read read -> read.segment == segment;
+          case StoreRequest.Write write -> write.segment == segment;
+          case StoreRequest.Carry carry -> carry.header == null && carry.from == segment || carry.to == segment;
+          case StoreRequest.Activate activate -> false;
+          case StoreRequest.Seal seal -> false;
+        };
+        flying[0] += here ? 1 : 0;
+      });
+      require(flying[0] == segment.inFlight,
+          "segment " + segment.index + " counts " + segment.inFlight + " in flight, " + flying[0] + " are");
+      if (segment.state == SegmentState.FREE || segment.state == SegmentState.ACTIVATING) {
+        require(bytes == 0 && flying[0] == 0, "segment " + segment.index + " is " + segment.state + " and in use");
+      }
+      live += bytes;
+    }
+    require(live == core.tier().liveBytes(), "live bytes are counted wrong");
+  }
+
+  private void counts() {
+    CacheStats stats = core.stats();
+    require(stats.blocksHitDram() + stats.blocksHitSsd() + stats.blocksMissed() == stats.blocksQueried(),
+        "hits and misses do not add up");
+    require(stats.missed().values().stream().mapToLong(Long::longValue).sum() == stats.blocksMissed(),
+        "reasons of misses do not add up");
+  }
+
+  private void hold(int row) {
+    require(row != BlockTable.NONE && table.exists(row), "a holder holds nothing");
+    holds[row]++;
+  }
+
+  private void require(boolean condition, int row, String message) {
+    if (!condition) {
+      throw new Violation("row " + row + " (" + table.residence(row) + ", " + table.extent(row) + ")" + message);
+    }
+  }
+
+  private static void require(boolean condition, String message) {
+    if (!condition) {
+      throw new Violation(message);
+    }
+  }
+}
