@@ -1,0 +1,36 @@
+package io.orbitkv.cli;
+
+import io.orbitkv.api.ByteSize;
+import java.util.Optional;
+import picocli.CommandLine.Option;
+
+/** The options of a cache, shared by the commands that open one. */
+final class CacheOptions {
+
+  @Option(names = "--dram", required = true, paramLabel = "SIZE", description = "Memory for blocks, as 512MiB.")
+  private ByteSize dram;
+
+  @Option(names = "--ssd", paramLabel = "DIR:SIZE",
+      description = "An SSD tier: its folder, and the most bytes of disk that it uses.")
+  private SsdTier ssd;
+
+  @Option(names = "--policy", paramLabel = "NAME", description = "Which blocks leave memory first.")
+  private String policy;
+
+  @Option(names = "--memory", paramLabel = "NAME", description = "Provider of the memory.")
+  private String memory;
+
+  @Option(names = "--storage", paramLabel = "NAME", description = "Backend of the SSD tier.")
+  private String storage;
+
+  CacheSettings settings(ByteSize block, long seed) {
+    return new CacheSettings(
+        dram,
+        block,
+        Optional.ofNullable(ssd),
+        Optional.ofNullable(memory),
+        Optional.ofNullable(storage),
+        Optional.ofNullable(policy),
+        seed);
+  }
+}

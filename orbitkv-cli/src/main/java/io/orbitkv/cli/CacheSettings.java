@@ -1,0 +1,69 @@
+package io.orbitkv.cli;
+
+import io.orbitkv.api.ByteSize;
+import io.orbitkv.api.Cache;
+import io.orbitkv.api.spi.MemoryPool;
+import io.orbitkv.cli.replay.CacheOpener;
+import io.orbitkv.core.Backends;
+import io.orbitkv.core.EmbeddedCache;
+import java.time.Duration;
+import java.util.Optional;
+
+/**
+ * How a command wants its cache. What is left out is the cache's own default.
+ *
+ * @param dram memory for blocks
+ * @param block bytes of a block over all ranks
+ * @param ssd the SSD tier
+ * @param memory name of the memory provider
+ * @param storage name of the storage backend
+ * @param policy name of the residency policy
+ * @param seed for the policy's random choices
+ */
+record CacheSettings(
+    ByteSize dram,
+    ByteSize block,
+    Optional<SsdTier> ssd,
+    Optional<String> memory,
+    Optional<String> storage,
+    Optional<String> policy,
+    long seed) {
+
+  private static final Duration MEMORY_STALLED = Duration.ofSeconds(10);
+
+  /** Returns the opener of an embedded cache of these settings, over the given backends. */
+  CacheOpener opener(Backends backends) {
+    return () -> {
+      EmbeddedCache.Builder builder = EmbeddedCache.builder()
+          .backends(backends)
+          .dram(dram)
+          .expectedBlock(block)
+          .seed(seed);
+      memory.ifPresent(builder::memory);
+      policy.ifPresent(builder::policy);
+      storage.ifPresent(builder::storage);
+      ssd.ifPresent(tier -> builder.ssd(tier.directory(), tier.capacity()));
+      EmbeddedCache cache = builder.open();
+      awaitMemory(cache);
+      return new CacheOpener.Opened(cache, cache.recovery());
+    };
+  }
+
+  /**
+   * A cache serves while its memory is still being taken, and has less room then. A run that is to be repeated or timed
+   * starts when all is there, or when no more comes.
+   */
+  private void awaitMemory(Cache cache) throws InterruptedException {
+    long wanted = dram.bytes() / MemoryPool.ALIGNMENT * MemoryPool.ALIGNMENT;
+    long taken = cache.stats().dramCapacityBytes();
+    long lastChange = System.nanoTime();
+    while (taken < wanted && System.nanoTime() - lastChange < MEMORY_STALLED.toNanos()) {
+      Thread.sleep(5);
+      long now = cache.stats().dramCapacityBytes();
+      if (now != taken) {
+        taken = now;
+        lastChange = System.nanoTime();
+      }
+    }
+  }
+}

@@ -1,0 +1,2 @@
+/** A module that provides nothing. */
+module io.example.nothing {}
