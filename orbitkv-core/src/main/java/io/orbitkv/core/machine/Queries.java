@@ -285,9 +285,9 @@ final class Queries {
   }
 
   private void end(CoreTicket ticket, TicketState.Event event) {
+    ticket.on(event);
     ticket.session.tickets.remove(ticket.id.operation(), ticket);
     live.remove(ticket);
-    ticket.on(event);
   }
 
   private void charge(CoreTicket ticket, long bytes) {
