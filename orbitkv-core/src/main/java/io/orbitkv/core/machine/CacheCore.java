@@ -263,8 +263,13 @@ public final class CacheCore implements AutoCloseable {
    * @param crcs the checksums of the shards, by position in the grant
    * @param copied which shards were copied, by position in the grant; at most those that are wanted
    * @return how many shards were committed
+   * @throws RefusedException if the arrays are not as long as the grant; the save goes on
    */
   public int commit(CoreSave save, int[] crcs, boolean[] copied) {
+    if (crcs.length != save.blocks() || copied.length != save.blocks()) {
+      throw new RefusedException("commit of " + crcs.length + " checksums and " + copied.length + " marks for a save of "
+          + save.blocks() + " blocks; state one of each a block");
+    }
     int committed = saves.end(save, SaveState.Event.COMMIT, crcs, copied, now());
     settle(save.session);
     tier.pump();
