@@ -16,6 +16,7 @@ public final class CoreSession {
   final Budget budget;
   final Map<Long, CoreTicket> tickets = new HashMap<>();
   final Set<CoreLease> leases = new LinkedHashSet<>();
+  /** Saves that are granted memory; one that wants nothing has nothing to end. */
   final Set<CoreSave> saves = new LinkedHashSet<>();
   final Set<CoreRestore> restores = new LinkedHashSet<>();
   private final int payloadAt;
