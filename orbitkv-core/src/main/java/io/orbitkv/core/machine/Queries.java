@@ -75,7 +75,7 @@ final class Queries {
     if (live.size() >= limits.tickets()) {
       return busy(ticket, limits.tickets() + " live queries");
     }
-    if (session.leases.size() >= limits.leasesPerSession()) {
+    if (session.leases.size() + session.pendingTickets() >= limits.leasesPerSession()) {
       return busy(ticket, limits.leasesPerSession() + " leases of one session");
     }
     lookUp(ticket);
