@@ -17,7 +17,9 @@ import io.orbitkv.core.lifecycle.RestoreState;
 import io.orbitkv.core.lifecycle.SaveState;
 import io.orbitkv.core.lifecycle.SessionState;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongSupplier;
 
@@ -334,9 +336,9 @@ public final class CacheCore implements AutoCloseable {
     long bytes = 0;
     for (CoreSession session : sessions) {
       if (session.state() == SessionState.LOST) {
-        for (CoreSave save : session.saves) {
-          bytes += save.wanted() * session.scope.recordBytes();
-        }
+        // Ranks that save the same block share its extent.
+        bytes += session.saves.stream().flatMap(save -> Arrays.stream(save.fills)).filter(Objects::nonNull).distinct()
+            .count() * session.scope.recordBytes();
         bytes += session.restores.stream().map(restore -> restore.lease).distinct().mapToLong(CoreLease::bytes).sum();
       }
     }
