@@ -49,7 +49,7 @@ public final class CoreLoop implements AutoCloseable {
   public <T> T call(Supplier<T> action) {
     turn.lock();
     try {
-      runEvents(MAX_FOREIGN_EVENTS);
+      runOthersFirst();
       return action.get();
     } finally {
       turn.unlock();
@@ -61,7 +61,7 @@ public final class CoreLoop implements AutoCloseable {
   public void run(Runnable action) {
     turn.lock();
     try {
-      runEvents(MAX_FOREIGN_EVENTS);
+      runOthersFirst();
       action.run();
     } finally {
       turn.unlock();
@@ -69,10 +69,11 @@ public final class CoreLoop implements AutoCloseable {
     }
   }
 
-  /** Has an event run in a turn soon, perhaps on this thread before this returns. */
+  /** Has an event run in a turn of its own soon, perhaps on this thread before this returns. */
   public void post(Runnable event) {
     events.add(event);
-    if (turn.tryLock()) {
+    // Whoever posts from inside a turn is in the middle of another event, which must end first.
+    if (!turn.isHeldByCurrentThread() && turn.tryLock()) {
       try {
         runEvents(MAX_FOREIGN_EVENTS);
       } finally {
@@ -80,6 +81,12 @@ public final class CoreLoop implements AutoCloseable {
       }
     }
     handOver();
+  }
+
+  private void runOthersFirst() {
+    if (turn.getHoldCount() == 1) {
+      runEvents(MAX_FOREIGN_EVENTS);
+    }
   }
 
   /** An event that came after the holder of the turn looked for the last time must not wait for a tick. */
