@@ -116,7 +116,8 @@ public final class CoreLoop implements AutoCloseable {
       turn.lock();
       try {
         runEvents(MAX_FOREIGN_EVENTS);
-        if (System.nanoTime() - next >= 0) {
+        // Looked at again: the turn may have been waited for while the core was closed in it.
+        if (!closed && System.nanoTime() - next >= 0) {
           runLogged(tick);
           next = System.nanoTime() + tickNanos;
         }
@@ -135,7 +136,7 @@ public final class CoreLoop implements AutoCloseable {
     }
   }
 
-  /** Stops the loop's thread. Turns can still be taken. */
+  /** Stops the loop's thread: no tick begins after this. Turns can still be taken. */
   @Override
   public void close() {
     closed = true;
