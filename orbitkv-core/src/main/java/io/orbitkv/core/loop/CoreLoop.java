@@ -131,7 +131,7 @@ public final class CoreLoop implements AutoCloseable {
   private static void runLogged(Runnable event) {
     try {
       event.run();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.log(Level.ERROR, "an event of the cache failed; what it was about is left as it is", e);
     }
   }
