@@ -366,6 +366,10 @@ public final class CacheCore implements AutoCloseable {
 
   // ---- for the invariants' checker
 
+  CoreLimits limits() {
+    return limits;
+  }
+
   Blocks blocks() {
     return blocks;
   }

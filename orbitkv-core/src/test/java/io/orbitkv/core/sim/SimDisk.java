@@ -1,17 +1,20 @@
 package io.orbitkv.core.sim;
 
 import io.orbitkv.api.spi.ExtentHeader;
+import java.util.Map;
 import java.util.TreeMap;
 
 /** What a simulated store leaves behind when its process ends. */
-final class SimDisk {
+public final class SimDisk {
 
-  static final int UNIT = 64;
+  /** Alignment in bytes, and the bytes of an extent's header. */
+  public static final int UNIT = 64;
 
   /** An extent on the disk. */
   static final class Extent {
     final ExtentHeader header;
     final byte[] bytes;
+    /** Its bytes are not what its header says. */
     boolean damaged;
 
     Extent(ExtentHeader header, byte[] bytes) {
@@ -31,11 +34,38 @@ final class SimDisk {
   final int segmentUnits;
   long generations;
 
-  SimDisk(int count, int segmentUnits) {
+  /**
+   * @param count how many segments it has
+   * @param segmentUnits the size of a segment in units
+   */
+  public SimDisk(int count, int segmentUnits) {
     this.segments = new Segment[count];
     this.segmentUnits = segmentUnits;
     for (int i = 0; i < count; i++) {
       segments[i] = new Segment();
     }
+  }
+
+  /** Damages the bytes of every extent. */
+  public void damageAll() {
+    for (Segment segment : segments) {
+      segment.extents.values().forEach(extent -> extent.damaged = true);
+    }
+  }
+
+  /** Returns the place of the youngest extent of a name, or -1. */
+  long youngest(String name) {
+    long place = -1;
+    long generation = -1;
+    for (int i = 0; i < segments.length; i++) {
+      for (Map.Entry<Integer, Extent> entry : segments[i].extents.entrySet()) {
+        ExtentHeader header = entry.getValue().header;
+        if (segments[i].generation >= generation && name.equals(header.namespace() + "/" + header.key().toHex())) {
+          place = (long) i << 32 | entry.getKey();
+          generation = segments[i].generation;
+        }
+      }
+    }
+    return place;
   }
 }
