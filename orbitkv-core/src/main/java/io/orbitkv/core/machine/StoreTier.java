@@ -315,7 +315,7 @@ final class StoreTier {
     if (open != null) {
       return true;
     }
-    // The last free segment belongs to carrying over, or nothing could ever be emptied again.
+    // The last free segment belongs to carrying over, or extents in use would be given up with the others.
     boolean last = free <= 1 && !forCarrying && hasVictim();
     if (activating == null && free > 0 && !last) {
       for (Segment segment : segments) {

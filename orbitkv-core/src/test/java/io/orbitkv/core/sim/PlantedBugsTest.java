@@ -85,6 +85,9 @@ class PlantedBugsTest {
       new PlantedBug(4, "a staging extent is not given back", "machine/StoreTier.java",
           "    } else {\n      memory.free(carry.memoryAt);", "    } else {\n      memory.pool();"),
 
+      new PlantedBug(4, "quarantined memory is not counted", "machine/CacheCore.java",
+          "if (session.state() == SessionState.LOST) {", "if (session.state() == SessionState.CLOSING) {"),
+
       // 5. Validation precedes consumption; a rejected operation leaves no trace.
 
       new PlantedBug(5, "a refused restore uses up its rank's share", "machine/Leases.java",
@@ -146,7 +149,7 @@ class PlantedBugsTest {
       new PlantedBug(9, "nobody is told of a failed read", "machine/StoreTier.java",
           "    listener.loadFailed(row);\n", ""),
       new PlantedBug(9, "a store that waits for its last segment waits for ever", "machine/StoreTier.java",
-          "free <= 1 && !forCarrying && hasVictim()", "free < 0"),
+          "scope.recordBytes() > carryBudget || !canOpen()", "scope.recordBytes() > carryBudget"),
 
       // 10. A short or failed transfer never becomes a hit, and bytes are checksummed.
 

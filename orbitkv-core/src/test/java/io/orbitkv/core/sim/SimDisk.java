@@ -16,6 +16,10 @@ public final class SimDisk {
     final byte[] bytes;
     /** Its bytes are not what its header says. */
     boolean damaged;
+    /** Its header is damaged, so that nobody can find it. */
+    boolean lost;
+    /** A core was told that it is there. */
+    boolean reported;
 
     Extent(ExtentHeader header, byte[] bytes) {
       this.header = header;
@@ -53,14 +57,20 @@ public final class SimDisk {
     }
   }
 
-  /** Returns the place of the youngest extent of a name, or -1. */
+  /** Returns whether a core was told that there is an extent at a place. */
+  boolean isReported(long place) {
+    Extent extent = segments[(int) (place >>> 32)].extents.get((int) place);
+    return extent != null && extent.reported;
+  }
+
+  /** Returns the place of the youngest extent of a name that can be found, or -1. */
   long youngest(String name) {
     long place = -1;
     long generation = -1;
     for (int i = 0; i < segments.length; i++) {
       for (Map.Entry<Integer, Extent> entry : segments[i].extents.entrySet()) {
         ExtentHeader header = entry.getValue().header;
-        if (segments[i].generation >= generation && name.equals(header.namespace() + "/" + header.key().toHex())) {
+        if (!entry.getValue().lost && segments[i].generation >= generation && name.equals(header.namespace() + "/" + header.key().toHex())) {
           place = (long) i << 32 | entry.getKey();
           generation = segments[i].generation;
         }

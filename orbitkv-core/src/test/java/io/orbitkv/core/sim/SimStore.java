@@ -88,6 +88,10 @@ public final class SimStore implements BlockStore {
       sink.segment(i, segment.generation, segment.generation == 0 ? RecoverySink.SegmentState.EMPTY
           : segment.sealed ? RecoverySink.SegmentState.SEALED : RecoverySink.SegmentState.UNSEALED);
       for (Map.Entry<Integer, SimDisk.Extent> entry : segment.extents.entrySet()) {
+        if (entry.getValue().lost) {
+          continue;
+        }
+        entry.getValue().reported = true;
         ExtentHeader header = entry.getValue().header;
         sink.extent(entry.getKey(), segment.sealed ? withoutChecksums(header) : header, header.payloadBytes(),
             header.shardCrcs().length);
@@ -234,6 +238,8 @@ public final class SimStore implements BlockStore {
     StoreStatus status = forced == null ? perform(request) : forced;
     if (forced != null) {
       checkMemory(request);
+    } else if (request instanceof Append append) {
+      extent(append).reported = true;
     }
     listener.completed(request.token(), status);
   }
@@ -290,7 +296,7 @@ public final class SimStore implements BlockStore {
           throw new Violation("segment " + read.segment + " was emptied under " + read);
         }
         SimDisk.Extent extent = segment.extents.get(read.offset);
-        if (extent == null || !extent.header.key().equals(read.expected.key())
+        if (extent == null || extent.lost || !extent.header.key().equals(read.expected.key())
             || !extent.header.namespace().equals(read.expected.namespace())) {
           return StoreStatus.MISMATCH;
         }

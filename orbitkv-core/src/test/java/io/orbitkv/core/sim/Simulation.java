@@ -28,6 +28,7 @@ import io.orbitkv.core.machine.Inventory;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.EnumMap;
 import java.util.HashMap;
@@ -160,7 +161,8 @@ final class Simulation {
     pool = new SimPool((8L + random.nextInt(60)) * unit, unit);
     store = withStore ? new SimStore(disk, pool) : null;
     long lease = pool.capacityBytes() * (1 + random.nextInt(4)) / 4;
-    CoreLimits limits = new CoreLimits(lease, Math.max(1, lease * (1 + random.nextInt(2)) / 2), MAX_SESSIONS, 3, 5, 6, 4,
+    CoreLimits limits = new CoreLimits(lease, Math.max(1, lease * (1 + random.nextInt(2)) / 2), MAX_SESSIONS,
+        2 + random.nextInt(2), 3 + random.nextInt(3), 2 + random.nextInt(4), 2 + random.nextInt(3),
         1 + random.nextInt(6), Duration.ofNanos(60), Duration.ofNanos(200), Duration.ofNanos(80));
     core = new CacheCore(pool, new SimOrder(random), store, limits, () -> now, random.nextLong());
     trespasser = new Trespasser(this, core, pool);
@@ -215,6 +217,17 @@ final class Simulation {
       throw new Violation("counted " + stats + ", and callers were told of " + answered + " answers, " + blocks
           + " blocks, " + dram + " in memory, " + hit + " hit, missed " + missed);
     }
+    long quarantined = lost.stream().mapToLong(this::quarantined).sum();
+    if (stats.quarantinedBytes() != quarantined) {
+      throw new Violation("lost engines hold " + quarantined + " bytes, counted " + stats.quarantinedBytes());
+    }
+  }
+
+  private long quarantined(Engine engine) {
+    long extents = saving.stream().filter(s -> s.engine == engine).flatMapToLong(s -> Arrays.stream(s.numbers))
+        .filter(number -> number != 0).distinct().count();
+    return extents * recordBytes(engine.model) + restoring.stream().filter(r -> r.engine == engine)
+        .map(Restoring::lease).distinct().mapToLong(CoreLease::bytes).sum();
   }
 
   private void step() {
@@ -325,7 +338,8 @@ final class Simulation {
   }
 
   private void loseEngine() {
-    Engine engine = pick(engines);
+    Engine closing = pick(gone);
+    Engine engine = closing != null && closing.session.state() == SessionState.CLOSING ? closing : pick(engines);
     if (engine != null) {
       engines.remove(engine);
       core.lose(engine.session);
@@ -336,7 +350,9 @@ final class Simulation {
   }
 
   private void forget(Engine engine) {
-    gone.add(engine);
+    if (!gone.contains(engine)) {
+      gone.add(engine);
+    }
     asked.removeIf(a -> a.engine == engine);
     leased.removeIf(l -> l.engine == engine);
   }
@@ -610,11 +626,10 @@ final class Simulation {
       return;
     }
     SimDisk.Segment segment = disk.segments[random.nextInt(disk.segments.length)];
-    if (random.nextInt(3) == 0) {
-      segment.extents.pollFirstEntry();
-    } else {
-      segment.extents.values().stream().skip(random.nextInt(4)).findFirst().ifPresent(extent -> extent.damaged = true);
-    }
+    segment.extents.values().stream().skip(random.nextInt(4)).findFirst().ifPresent(extent -> {
+      extent.damaged = true;
+      extent.lost = random.nextInt(3) == 0;
+    });
   }
 
   private void restart() {
@@ -625,7 +640,7 @@ final class Simulation {
     settle();
     core.sealStore();
     settle();
-    Set<String> stored = readable().keySet();
+    Set<String> stored = stored();
     reopen();
     if (!faulty) {
       requireFound(stored);
@@ -633,7 +648,7 @@ final class Simulation {
   }
 
   private void crash() {
-    Set<String> stored = readable().keySet();
+    Set<String> stored = stored();
     if (withStore) {
       store.crash(random);
     }
@@ -662,6 +677,17 @@ final class Simulation {
 
   private Map<String, Long> readable() {
     return withStore ? Inventory.readable(core) : Map.of();
+  }
+
+  /** Returns the names of the blocks that the core says are on the disk, after a look at the disk. */
+  private Set<String> stored() {
+    Map<String, Long> readable = readable();
+    readable.forEach((name, place) -> {
+      if (!disk.isReported(place)) {
+        throw new Violation("block " + name + " counts as written at " + place + ", where no write ended well");
+      }
+    });
+    return readable.keySet();
   }
 
   private void requireFound(Set<String> stored) {
@@ -697,20 +723,10 @@ final class Simulation {
         core.abort(s.save);
       }
     }
-    for (Engine engine : lost) {
-      if (core.stats().quarantinedBytes() == 0 && holdsSomething(engine)) {
-        throw new Violation("a lost engine's grants are not counted as quarantined");
-      }
-    }
     lost.forEach(engine -> core.proveGone(engine.session));
     lost.clear();
     restoring.clear();
     saving.clear();
-  }
-
-  private boolean holdsSomething(Engine engine) {
-    return restoring.stream().anyMatch(r -> r.engine == engine)
-        || saving.stream().anyMatch(s -> s.engine == engine && s.save.wanted() > 0);
   }
 
   private void finish() {
@@ -739,6 +755,7 @@ final class Simulation {
     if (!core.isWritten()) {
       throw new Violation("blocks wait to be written and nothing is under way: " + Inventory.describe(core));
     }
+    stored();
     note();
   }
 
