@@ -50,6 +50,17 @@ public final class SimDisk {
     }
   }
 
+  /**
+   * Puts an extent there, as an earlier process might have.
+   *
+   * @param generation of the segment, if it is not what was stated before
+   */
+  public void put(int segment, long generation, int offset, ExtentHeader header) {
+    segments[segment].generation = generation;
+    generations = Math.max(generations, generation);
+    segments[segment].extents.put(offset, new Extent(header, new byte[(int) header.payloadBytes()]));
+  }
+
   /** Damages the bytes of every extent. */
   public void damageAll() {
     for (Segment segment : segments) {
@@ -70,7 +81,8 @@ public final class SimDisk {
     for (int i = 0; i < segments.length; i++) {
       for (Map.Entry<Integer, Extent> entry : segments[i].extents.entrySet()) {
         ExtentHeader header = entry.getValue().header;
-        if (!entry.getValue().lost && segments[i].generation >= generation && name.equals(header.namespace() + "/" + header.key().toHex())) {
+        if (!entry.getValue().lost && segments[i].generation >= generation
+            && name.equals(header.namespace() + "/" + header.key().toHex())) {
           place = (long) i << 32 | entry.getKey();
           generation = segments[i].generation;
         }
