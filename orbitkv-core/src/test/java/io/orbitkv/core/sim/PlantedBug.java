@@ -1,16 +1,15 @@
 package io.orbitkv.core.sim;
 
 import io.orbitkv.api.Cache;
+import io.orbitkv.core.Javac;
+import java.io.File;
 import java.io.IOException;
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 
 /**
@@ -39,7 +38,7 @@ record PlantedBug(int invariant, String what, String file, String find, String r
     Path classes = compile(plant(scratch.resolve("sources")), scratch.resolve("classes"));
     Path output = scratch.resolve("output.txt");
     String classPath = String.join(
-        System.getProperty("path.separator"), classes.toString(), placeOf(SimulatorMain.class), placeOf(Cache.class));
+        File.pathSeparator, classes.toString(), Javac.placeOf(SimulatorMain.class), Javac.placeOf(Cache.class));
     // Short runs: what the second compiler would gain it would not earn back.
     Process simulator = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
         "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", classPath, SimulatorMain.class.getName(),
@@ -87,22 +86,10 @@ record PlantedBug(int invariant, String what, String file, String find, String r
 
   private static Path compile(List<String> files, Path classes) throws URISyntaxException {
     List<String> arguments = new ArrayList<>(
-        List.of("-nowarn", "-proc:none", "-cp", placeOf(Cache.class), "-d", classes.toString()));
+        List.of("-nowarn", "-proc:none", "-cp", Javac.placeOf(Cache.class), "-d", classes.toString()));
     arguments.addAll(files);
-    StringWriter messages = new StringWriter();
-    int status;
-    try (PrintWriter writer = new PrintWriter(messages)) {
-      status = ToolProvider.findFirst("javac").orElseThrow().run(writer, writer, arguments.toArray(String[]::new));
-    }
-    if (status != 0) {
-      throw new AssertionError("the changed sources do not compile: " + messages);
-    }
+    Javac.compile(arguments);
     return classes;
-  }
-
-  /** Returns the folder or jar that a class comes from. */
-  private static String placeOf(Class<?> type) throws URISyntaxException {
-    return Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI()).toString();
   }
 
   @Override

@@ -14,8 +14,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
 /**
- * Shows that the simulator can see: each kind of fault that its invariants are about is planted in the core, and must be
- * found. A fault that is not found is a hole in the simulator.
+ * Shows that the simulator can see: each kind of fault that its invariants are about is planted in the core, and must
+ * be found. A fault that is not found is a hole in the simulator.
  */
 @Execution(ExecutionMode.CONCURRENT)
 class PlantedBugsTest {
@@ -38,14 +38,22 @@ class PlantedBugsTest {
       new PlantedBug(2, "a block is visible before all ranks committed", "machine/Arrivals.java",
           "return commits == crcs.length;", "return commits > 0;"),
       new PlantedBug(2, "a query is answered before its reads end", "machine/Queries.java",
-          "if (ticket.missing == 0) {\n      ready(ticket);", "if (ticket.hoped > 0) {\n      ready(ticket);"),
+          "if (ticket.missing == 0) {\n"
+              + "      ready(ticket);",
+          "if (ticket.hoped > 0) {\n"
+              + "      ready(ticket);"),
       new PlantedBug(2, "a failed write counts as written", "machine/StoreTier.java",
-          "      if (status == StoreStatus.OK) {\n        table.on(row, ExtentState.Event.COMMIT);",
-          "      if (status != StoreStatus.CLOSED) {\n        table.on(row, ExtentState.Event.COMMIT);"),
+          "      if (status == StoreStatus.OK) {\n"
+              + "        table.on(row, ExtentState.Event.COMMIT);",
+          "      if (status != StoreStatus.CLOSED) {\n"
+              + "        table.on(row, ExtentState.Event.COMMIT);"),
       new PlantedBug(2, "a block is written before its parent", "machine/StoreTier.java",
           "    write(top);", "    write(row);"),
       new PlantedBug(2, "an extent is given up and its descendants' are forgotten", "machine/StoreTier.java",
-          "      if (child != BlockTable.NONE) {\n        stack.push(child);", "      if (child < BlockTable.NONE) {\n        stack.push(child);"),
+          "      if (child != BlockTable.NONE) {\n"
+              + "        stack.push(child);",
+          "      if (child < BlockTable.NONE) {\n"
+              + "        stack.push(child);"),
       new PlantedBug(2, "a block leaves memory before its children", "machine/MemoryTier.java",
           "table.holds(row) == 0 && table.memoryChildren(row) == 0", "table.holds(row) == 0"),
 
@@ -54,20 +62,31 @@ class PlantedBugsTest {
       new PlantedBug(3, "any session can use a lease", "machine/Leases.java",
           "if (lease.session != session) {", "if (lease.session == null) {"),
       new PlantedBug(3, "a session that is gone is served", "machine/CacheCore.java",
-          "if (session.state() != SessionState.OPEN) {\n      throw",
-          "if (session.state() == null) {\n      throw"),
+          "if (session.state() != SessionState.OPEN) {\n"
+              + "      throw",
+          "if (session.state() == null) {\n"
+              + "      throw"),
 
       // 4. Memory is used again only after proof that nothing was submitted, or of drain.
 
       new PlantedBug(4, "memory is not held while the SSD writes from it", "machine/StoreTier.java",
-          "    memory.hold(row);\n    open.inFlight++;", "    open.inFlight++;"),
+          "    memory.hold(row);\n"
+              + "    open.inFlight++;",
+          "    open.inFlight++;"),
       new PlantedBug(4, "a leased block can leave", "machine/MemoryTier.java",
           "table.holds(row) == 0 && table.memoryChildren(row) == 0", "table.memoryChildren(row) == 0"),
       new PlantedBug(4, "closing a lease ends the restores under way", "machine/Leases.java",
           "lease.restores == 0 ? LeaseState.Event.CLOSE_IDLE : LeaseState.Event.CLOSE", "LeaseState.Event.CLOSE_IDLE"),
       new PlantedBug(4, "a lease that expires frees what a restore reads", "machine/Leases.java",
-          "      close(lease);\n    }\n  }",
-          "      close(lease);\n      if (lease.state == LeaseState.DRAINING) {\n        memory.release(lease.row);\n      }\n    }\n  }"),
+          "      close(lease);\n"
+              + "    }\n"
+              + "  }",
+          "      close(lease);\n"
+              + "      if (lease.state == LeaseState.DRAINING) {\n"
+              + "        memory.release(lease.row);\n"
+              + "      }\n"
+              + "    }\n"
+              + "  }"),
       new PlantedBug(4, "the first drain retires a lease", "machine/Leases.java",
           "lease.restores == 0 && lease.state == LeaseState.DRAINING", "lease.state == LeaseState.DRAINING"),
       new PlantedBug(4, "a lost session's saves are ended at once", "machine/CacheCore.java",
@@ -77,13 +96,19 @@ class PlantedBugsTest {
           "session.restores.forEach(restore -> restore.on(RestoreState.Event.LOSE));",
           "new ArrayList<>(session.restores).forEach(restore -> leases.end(restore, RestoreState.Event.DRAIN));"),
       new PlantedBug(4, "a block that is dropped takes memory from its writers", "machine/Arrivals.java",
-          "        if (fill.writers == 0) {\n          memory.free(at);", "        if (fill.writers >= 0) {\n          memory.free(at);"),
+          "        if (fill.writers == 0) {\n"
+              + "          memory.free(at);",
+          "        if (fill.writers >= 0) {\n"
+              + "          memory.free(at);"),
       new PlantedBug(4, "a segment is emptied under its readers", "machine/StoreTier.java",
           " || emptying.inFlight > 0) {", ") {"),
       new PlantedBug(4, "a segment is emptied before its extents have moved", "machine/StoreTier.java",
           "emptying.rows.size() > 0 || emptying.liveBytes > 0 || ", "emptying.rows.size() > 0 || "),
       new PlantedBug(4, "a staging extent is not given back", "machine/StoreTier.java",
-          "    } else {\n      memory.free(carry.memoryAt);", "    } else {\n      memory.pool();"),
+          "    } else {\n"
+              + "      memory.free(carry.memoryAt);",
+          "    } else {\n"
+              + "      memory.pool();"),
 
       new PlantedBug(4, "quarantined memory is not counted", "machine/CacheCore.java",
           "if (session.state() == SessionState.LOST) {", "if (session.state() == SessionState.CLOSING) {"),
@@ -91,21 +116,39 @@ class PlantedBugsTest {
       // 5. Validation precedes consumption; a rejected operation leaves no trace.
 
       new PlantedBug(5, "a refused restore uses up its rank's share", "machine/Leases.java",
-          "    if (lease.session != session) {", "    if (lease.session != session) {\n      lease.taken.set(rank);"),
+          "    if (lease.session != session) {",
+          "    if (lease.session != session) {\n"
+              + "      lease.taken.set(rank);"),
       new PlantedBug(5, "a refused query cancels the one before it", "machine/Queries.java",
-          "      if (id.revision() < earlier.id.revision()) {", "      if (id.revision() < earlier.id.revision()) {\n        cancel(earlier);"),
+          "      if (id.revision() < earlier.id.revision()) {",
+          "      if (id.revision() < earlier.id.revision()) {\n"
+              + "        cancel(earlier);"),
       new PlantedBug(5, "a query that is too early leaves its tables", "machine/Queries.java",
-          "    ticket.on(event);\n    ticket.session.tickets.remove(ticket.id.operation(), ticket);\n    live.remove(ticket);",
-          "    ticket.session.tickets.remove(ticket.id.operation(), ticket);\n    live.remove(ticket);\n    ticket.on(event);"),
+          "    ticket.on(event);\n"
+              + "    ticket.session.tickets.remove(ticket.id.operation(), ticket);\n"
+              + "    live.remove(ticket);",
+          "    ticket.session.tickets.remove(ticket.id.operation(), ticket);\n"
+              + "    live.remove(ticket);\n"
+              + "    ticket.on(event);"),
       new PlantedBug(5, "a busy query is charged", "machine/Queries.java",
-          "      busy(ticket, total.limit() +", "      total.charge(1);\n      busy(ticket, total.limit() +"),
+          "      busy(ticket, total.limit() +",
+          "      total.charge(1);\n"
+              + "      busy(ticket, total.limit() +"),
 
       // 6. Cancelling drops interest, never submitted work.
 
       new PlantedBug(6, "a block that nobody can see takes memory from its read", "machine/Arrivals.java",
-          "case LOADING -> store.detachRead(row);", "case LOADING -> {\n        store.detachRead(row);\n        memory.free(at);\n      }"),
+          "case LOADING -> store.detachRead(row);",
+          "case LOADING -> {\n"
+              + "        store.detachRead(row);\n"
+              + "        memory.free(at);\n"
+              + "      }"),
       new PlantedBug(6, "closing a session ends its saves", "machine/CacheCore.java",
-          "    dropInterests(session);\n    session.on(", "    dropInterests(session);\n    new ArrayList<>(session.saves).forEach(this::abort);\n    session.on("),
+          "    dropInterests(session);\n"
+              + "    session.on(",
+          "    dropInterests(session);\n"
+              + "    new ArrayList<>(session.saves).forEach(this::abort);\n"
+              + "    session.on("),
 
       // 7. What is superseded can neither read nor release its successor's state.
 
@@ -114,7 +157,10 @@ class PlantedBugsTest {
       new PlantedBug(7, "a failed read of a cancelled query moves its hold", "machine/Queries.java",
           "if (ticket.state != TicketState.PENDING) {", "if (ticket.state == null) {"),
       new PlantedBug(7, "a replaced query lives on", "machine/Queries.java",
-          "      cancel(earlier);\n    } else", "      polled(earlier, now);\n    } else"),
+          "      cancel(earlier);\n"
+              + "    } else",
+          "      polled(earlier, now);\n"
+              + "    } else"),
       new PlantedBug(7, "a token ends the request that has its slot now", "machine/StoreRequests.java",
           " || generations.get(slot) != (int) (token >>> 32)", ""),
       new PlantedBug(7, "recovery prefers the older copy", "machine/Recovery.java",
@@ -139,22 +185,30 @@ class PlantedBugsTest {
       new PlantedBug(8, "queries never expire", "machine/Queries.java",
           "if (ticket.deadline - now <= 0) {", "if (ticket.deadline - now < Long.MIN_VALUE / 2) {"),
       new PlantedBug(8, "a charge is not paid back", "machine/Leases.java",
-          "    total.refund(lease.bytes);\n", ""),
+          "    total.refund(lease.bytes);\n",
+          ""),
       new PlantedBug(8, "a charge is paid back twice", "machine/Queries.java",
-          "    end(ticket, event);\n    if (lease != null) {",
-          "    end(ticket, event);\n    refund(ticket, Math.min(ticket.charged, ticket.session.budget.used()));\n    if (lease != null) {"),
+          "    end(ticket, event);\n"
+              + "    if (lease != null) {",
+          "    end(ticket, event);\n"
+              + "    refund(ticket, Math.min(ticket.charged, ticket.session.budget.used()));\n"
+              + "    if (lease != null) {"),
 
       // 9. A fault of the cache is a miss: no exception and no hang.
 
       new PlantedBug(9, "nobody is told of a failed read", "machine/StoreTier.java",
-          "    listener.loadFailed(row);\n", ""),
+          "    listener.loadFailed(row);\n",
+          ""),
       new PlantedBug(9, "a store that waits for its last segment waits for ever", "machine/StoreTier.java",
           "scope.recordBytes() > carryBudget || !canOpen()", "scope.recordBytes() > carryBudget"),
 
       // 10. A short or failed transfer never becomes a hit, and bytes are checksummed.
 
       new PlantedBug(10, "a failed read counts as read", "machine/StoreTier.java",
-          "    if (status == StoreStatus.OK) {\n      readErrors = 0;", "    if (status != StoreStatus.CLOSED) {\n      readErrors = 0;"),
+          "    if (status == StoreStatus.OK) {\n"
+              + "      readErrors = 0;",
+          "    if (status != StoreStatus.CLOSED) {\n"
+              + "      readErrors = 0;"),
       new PlantedBug(10, "an extent whose read failed is carried over", "machine/StoreTier.java",
           "if (status == StoreStatus.OK && !carry.settled) {", "if (!carry.settled) {"),
       new PlantedBug(10, "a rank's checksum is kept as another's", "machine/Arrivals.java",
@@ -163,7 +217,8 @@ class PlantedBugsTest {
       // 11. Saves and lookups never wait for SSD writes; demand is never dropped for optional work.
 
       new PlantedBug(11, "a block is not served while it is written", "machine/Queries.java",
-          "this.resident = table::isResident;\n    this.visible = row -> table.isResident(row) || store.isReadable(row);",
+          "this.resident = table::isResident;\n"
+              + "    this.visible = row -> table.isResident(row) || store.isReadable(row);",
           "this.resident = row -> table.isResident(row)\n"
               + "        && table.extent(row) != io.orbitkv.core.lifecycle.ExtentState.WRITING;\n"
               + "    this.visible = row -> this.resident.test(row) || store.isReadable(row);"),

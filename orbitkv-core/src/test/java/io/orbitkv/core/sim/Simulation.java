@@ -263,8 +263,12 @@ final class Simulation {
 
   /** While somebody waits for a read, the device is not filled with writes. */
   private void checkDemandFirst(int writesBefore) {
-    if (withStore && Inventory.reads(core) > 0 && Inventory.writes(core) > Math.max(writesBefore, MAX_WRITES_BESIDE_READS)) {
-      throw new Violation("writes were added beside " + Inventory.reads(core) + " reads to " + Inventory.writes(core));
+    if (!withStore || Inventory.reads(core) == 0) {
+      return;
+    }
+    int writes = Inventory.writes(core);
+    if (writes > Math.max(writesBefore, MAX_WRITES_BESIDE_READS)) {
+      throw new Violation(writesBefore + " writes beside reads became " + writes);
     }
   }
 
@@ -317,8 +321,8 @@ final class Simulation {
   }
 
   /**
-   * The second model has blocks of another size, so that memory and segments hold a mixture; the third has blocks of the
-   * first one's size, so that nothing but their names keeps them apart.
+   * The second model has blocks of another size, so that memory and segments hold a mixture; the third has blocks of
+   * the first one's size, so that nothing but their names keeps them apart.
    */
   ShardLayout layout(int model) {
     return new ShardLayout(ranks, SHARD_BYTES * (model % 2 + 1));

@@ -14,8 +14,8 @@ final class SimulatorMain {
   private SimulatorMain() {}
 
   /**
-   * @param args {@code --seeds N}: runs the seeds 0 to N - 1. Prints the seed that fails and why, and exits with 3; exits
-   *     with 0 if none does
+   * @param args {@code --seeds N}: runs the seeds 0 to N - 1. Prints the seed that fails and why, and exits with 3;
+   *     exits with 0 if none does
    */
   public static void main(String[] args) {
     if (args.length != 2 || !args[0].equals("--seeds")) {
