@@ -25,7 +25,8 @@ final class RuntimeDirectory implements AutoCloseable {
 
   private static final String LOCK_FILE = "arena.lock";
   private static final String ARENA_FILE = "blocks.arena";
-  private static final Set<PosixFilePermission> PRIVATE = PosixFilePermissions.fromString("rwx------");
+  private static final Set<PosixFilePermission> PRIVATE = Set.of(
+      PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE);
 
   private final SystemCalls system;
   private final Path path;
