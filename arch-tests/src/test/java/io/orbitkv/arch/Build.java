@@ -88,10 +88,7 @@ final class Build {
 
   /** Every module of the root pom, whether or not this module's pom knows it, so that a new one is covered at once. */
   private static Build readRepository() {
-    Path root = Path.of("").toAbsolutePath();
-    while (!Files.isDirectory(root.resolve(".mvn"))) {
-      root = root.getParent();
-    }
+    Path root = Repository.root();
     List<BuiltModule> modules = new ArrayList<>();
     for (String artifact : modulesOf(root.resolve("pom.xml"))) {
       Path folder = root.resolve(artifact);

@@ -193,7 +193,7 @@ class ProviderTest {
 
   /** Packs the classes of the probe that are chosen by their file's name. */
   private static void jar(Path jar, Map<String, String> attributes, Predicate<String> chosen) {
-    Path classes = Path.of("target/test-classes").toAbsolutePath();
+    Path classes = Repository.root().resolve("arch-tests/target/test-classes");
     Manifest manifest = new Manifest();
     manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
     attributes.forEach(manifest.getMainAttributes()::putValue);

@@ -2,6 +2,7 @@ package io.orbitkv.launcher;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.orbitkv.arch.Repository;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -36,7 +37,7 @@ class LauncherTest {
     Files.createDirectories(temp.resolve("bin"));
     Files.writeString(tree.resolve("pom.xml"), "<project/>");
     Files.writeString(tree.resolve("orbitkv-cli/src/main/java/Main.java"), "class Main {}");
-    executable(tree.resolve("orbitkv"), Files.readString(repository().resolve("orbitkv")));
+    executable(tree.resolve("orbitkv"), Files.readString(Repository.root().resolve("orbitkv")));
     executable(temp.resolve("bin/mvn"), """
         #!/bin/sh
         echo "built by $JAVA_HOME"
@@ -182,13 +183,5 @@ class LauncherTest {
   private static void executable(Path file, String text) throws IOException {
     Files.writeString(file, text);
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"));
-  }
-
-  private static Path repository() {
-    Path folder = Path.of("").toAbsolutePath();
-    while (!Files.isDirectory(folder.resolve(".mvn"))) {
-      folder = folder.getParent();
-    }
-    return folder;
   }
 }
