@@ -7,6 +7,7 @@ import io.orbitkv.cli.bench.AllocBench;
 import io.orbitkv.cli.terminal.Progress;
 import io.orbitkv.cli.terminal.Table;
 import io.orbitkv.cli.terminal.Terminal;
+import io.orbitkv.core.EmbeddedCache.Builder;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -38,7 +39,7 @@ final class BenchAllocCommand implements Callable<Integer> {
       description = "Memory of the pool. Default: ${DEFAULT-VALUE}.")
   private ByteSize dram;
 
-  @Option(names = "--memory", paramLabel = "NAME", defaultValue = "private",
+  @Option(names = "--memory", paramLabel = "NAME", defaultValue = Builder.DEFAULT_MEMORY,
       description = "Provider of the memory. Default: ${DEFAULT-VALUE}.")
   private String memory;
 

@@ -9,6 +9,7 @@ import io.orbitkv.cli.terminal.Progress;
 import io.orbitkv.cli.terminal.Table;
 import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.Backends;
+import io.orbitkv.core.EmbeddedCache.Builder;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.Callable;
@@ -51,10 +52,12 @@ final class BenchLookupCommand implements Callable<Integer> {
   @Option(names = "--seed", paramLabel = "N", defaultValue = "1", description = "Default: ${DEFAULT-VALUE}.")
   private long seed;
 
-  @Option(names = "--memory", paramLabel = "NAME", description = "Provider of the memory.")
+  @Option(names = "--memory", paramLabel = "NAME",
+      description = "Provider of the memory. Default: " + Builder.DEFAULT_MEMORY + ".")
   private String memory;
 
-  @Option(names = "--policy", paramLabel = "NAME", description = "Which blocks leave memory first.")
+  @Option(names = "--policy", paramLabel = "NAME",
+      description = "Which blocks leave memory first. Default: " + Builder.DEFAULT_POLICY + ".")
   private String policy;
 
   @Mixin

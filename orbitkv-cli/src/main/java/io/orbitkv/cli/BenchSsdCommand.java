@@ -7,6 +7,7 @@ import io.orbitkv.cli.terminal.Progress;
 import io.orbitkv.cli.terminal.Table;
 import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.Backends;
+import io.orbitkv.core.EmbeddedCache.Builder;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -61,11 +62,11 @@ final class BenchSsdCommand implements Callable<Integer> {
       description = "Timed rounds of each kind. Default: ${DEFAULT-VALUE}.")
   private int rounds;
 
-  @Option(names = "--storage", paramLabel = "NAME", defaultValue = "io_uring",
+  @Option(names = "--storage", paramLabel = "NAME", defaultValue = Builder.DEFAULT_STORAGE,
       description = "Backend to measure. Default: ${DEFAULT-VALUE}.")
   private String storage;
 
-  @Option(names = "--memory", paramLabel = "NAME", defaultValue = "private",
+  @Option(names = "--memory", paramLabel = "NAME", defaultValue = Builder.DEFAULT_MEMORY,
       description = "Provider of the buffers. Default: ${DEFAULT-VALUE}.")
   private String memory;
 

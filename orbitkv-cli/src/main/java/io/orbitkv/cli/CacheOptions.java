@@ -1,6 +1,7 @@
 package io.orbitkv.cli;
 
 import io.orbitkv.api.ByteSize;
+import io.orbitkv.core.EmbeddedCache.Builder;
 import java.util.Optional;
 import picocli.CommandLine.Option;
 
@@ -14,13 +15,16 @@ final class CacheOptions {
       description = "An SSD tier: its folder, and the most bytes of disk that it uses.")
   private SsdTier ssd;
 
-  @Option(names = "--policy", paramLabel = "NAME", description = "Which blocks leave memory first.")
+  @Option(names = "--policy", paramLabel = "NAME",
+      description = "Which blocks leave memory first. Default: " + Builder.DEFAULT_POLICY + ".")
   private String policy;
 
-  @Option(names = "--memory", paramLabel = "NAME", description = "Provider of the memory.")
+  @Option(names = "--memory", paramLabel = "NAME",
+      description = "Provider of the memory. Default: " + Builder.DEFAULT_MEMORY + ".")
   private String memory;
 
-  @Option(names = "--storage", paramLabel = "NAME", description = "Backend of the SSD tier.")
+  @Option(names = "--storage", paramLabel = "NAME",
+      description = "Backend of the SSD tier. Default: " + Builder.DEFAULT_STORAGE + ".")
   private String storage;
 
   CacheSettings settings(ByteSize block, long seed) {

@@ -5,6 +5,7 @@ import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.spi.StoreInspection;
 import io.orbitkv.cli.terminal.Table;
 import io.orbitkv.cli.terminal.Terminal;
+import io.orbitkv.core.EmbeddedCache.Builder;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -36,7 +37,7 @@ final class InspectCommand implements Callable<Integer> {
   @Parameters(paramLabel = "DIR", description = "The store's folder.")
   private Path directory;
 
-  @Option(names = "--storage", paramLabel = "NAME", defaultValue = "io_uring",
+  @Option(names = "--storage", paramLabel = "NAME", defaultValue = Builder.DEFAULT_STORAGE,
       description = "Backend of the store. Default: ${DEFAULT-VALUE}, which also reads what 'file' wrote.")
   private String storage;
 

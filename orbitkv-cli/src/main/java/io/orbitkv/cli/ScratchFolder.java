@@ -8,11 +8,18 @@ import java.util.Comparator;
 import java.util.stream.Stream;
 
 /**
- * A folder that a command makes for itself and removes with all that is in it.
- *
- * @param path the folder
+ * A folder that a command makes for itself and removes with all that is in it, also when the command is interrupted
+ * from the keyboard: it may hold gigabytes.
  */
-record ScratchFolder(Path path) implements AutoCloseable {
+final class ScratchFolder implements AutoCloseable {
+
+  private final Path path;
+  private final Thread atExit;
+
+  private ScratchFolder(Path path) {
+    this.path = path;
+    this.atExit = new Thread(() -> remove(path), "remove " + path);
+  }
 
   /**
    * Makes a folder with a name of its own.
@@ -23,7 +30,9 @@ record ScratchFolder(Path path) implements AutoCloseable {
    */
   static ScratchFolder in(Path parent) {
     try {
-      return new ScratchFolder(Files.createTempDirectory(parent, "orbitkv-"));
+      ScratchFolder folder = new ScratchFolder(Files.createTempDirectory(parent, "orbitkv-"));
+      Runtime.getRuntime().addShutdownHook(folder.atExit);
+      return folder;
     } catch (IOException e) {
       throw new UnavailableException("no folder can be made in '" + parent + "': " + e.getMessage()
           + "; check that it exists and may be written", e);
@@ -35,14 +44,24 @@ record ScratchFolder(Path path) implements AutoCloseable {
     return in(Path.of(System.getProperty("java.io.tmpdir")));
   }
 
+  Path path() {
+    return path;
+  }
+
   @Override
   public void close() {
-    try (Stream<Path> entries = Files.walk(path)) {
+    Runtime.getRuntime().removeShutdownHook(atExit);
+    remove(path);
+  }
+
+  /** Removes a folder with all that is in it. */
+  static void remove(Path folder) {
+    try (Stream<Path> entries = Files.walk(folder)) {
       for (Path entry : entries.sorted(Comparator.reverseOrder()).toList()) {
         Files.deleteIfExists(entry);
       }
     } catch (IOException e) {
-      throw new UnavailableException("'" + path + "' could not be removed: " + e.getMessage(), e);
+      throw new UnavailableException("'" + folder + "' could not be removed: " + e.getMessage(), e);
     }
   }
 }

@@ -35,7 +35,7 @@ final class PluginBuild {
     }
     run("javac", arguments.toArray(String[]::new));
     run("jar", "--create", "--file", jar.toString(), "-C", classes.toString(), ".");
-    new ScratchFolder(classes).close();
+    ScratchFolder.remove(classes);
     return jar;
   }
 
