@@ -27,6 +27,8 @@ final class Append extends Request {
   @Override
   void begin() {
     RecordHeader.encode(record, place, extent, driver.checksum());
+    // The rest of the last page goes to the disk too: it must not carry what lay there before.
+    record.asSlice(Page.BYTES + extent.payloadBytes()).fill((byte) 0);
     segment.writesInFlight++;
     driver.disk().write(this, record, driver.superblock().position(segment.index, place.offset()));
   }

@@ -21,11 +21,23 @@ final class CapturedLog implements System.Logger {
 
   @Override
   public void log(Level level, ResourceBundle bundle, String message, Throwable thrown) {
-    lines.add(level + " " + message);
+    add(level + " " + message);
   }
 
   @Override
   public void log(Level level, ResourceBundle bundle, String format, Object... parameters) {
-    lines.add(level + " " + format);
+    add(level + " " + format);
+  }
+
+  private synchronized void add(String line) {
+    lines.add(line);
+    notifyAll();
+  }
+
+  /** Waits for a line that contains a text; the test's own time limit bounds it. */
+  synchronized void await(String text) throws InterruptedException {
+    while (lines.stream().noneMatch(line -> line.contains(text))) {
+      wait();
+    }
   }
 }

@@ -30,6 +30,9 @@ final class FaultyDisk {
     /** A write that is reported as done and synced and never was. */
     double lostWrite;
 
+    /** A write that lands on another page than it was meant for. */
+    double misdirectedWrite;
+
     Errno writeErrno = Errno.EIO;
   }
 
@@ -219,11 +222,15 @@ final class FaultyDisk {
       int length = fails ? 512 * random.nextInt(1 + (int) (write.memory().byteSize() / 512)) : length(write);
       if (!happens(faults.lostWrite)) {
         byte[] bytes = bytesOf(write.memory().asSlice(0, length));
-        Write done = new Write(write.position(), bytes);
+        Write done = new Write(happens(faults.misdirectedWrite) ? anywhere(length) : write.position(), bytes);
         apply(visible, done);
         unsynced.add(done);
       }
       return fails ? -faults.writeErrno.number() : length;
+    }
+
+    private long anywhere(int length) {
+      return (long) random.nextInt((visible.length - length) / Page.BYTES + 1) * Page.BYTES;
     }
 
     private int sync(Pending sync) {

@@ -44,6 +44,7 @@ class StoreFaultProperties {
         faults.writeErrno = new Errno[] {Errno.EIO, Errno.ENOSPC, Errno.EROFS}[random.nextInt(3)];
         faults.syncError = random.nextInt(4) == 0 ? 0.1 : 0;
         faults.lostWrite = random.nextBoolean() ? 0.1 : 0;
+        faults.misdirectedWrite = random.nextBoolean() ? 0.1 : 0;
         run.open();
         run.live(random.nextInt(200));
         run.settle();
