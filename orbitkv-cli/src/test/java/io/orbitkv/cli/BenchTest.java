@@ -45,8 +45,8 @@ class BenchTest {
 
   @Test
   void ssd_writesAndReadsBesideFioWhereThereIsOne() throws IOException {
-    JsonNode figures = bench("ssd", "--dir", folder.toString(), "--file-bytes", "64MiB", "--round-bytes", "16MiB",
-        "--rounds", "2", "--block-bytes", "64KiB,256KiB", "--depth", "8", "--storage", "file");
+    JsonNode figures = bench("ssd", "--dir", folder.toString(), "--file-bytes", "32MiB", "--round-bytes", "8MiB",
+        "--rounds", "1", "--block-bytes", "64KiB,256KiB", "--depth", "8", "--storage", "file");
 
     assertThat(figures.get("blocks").size()).isEqualTo(2);
     for (JsonNode block : figures.get("blocks")) {
