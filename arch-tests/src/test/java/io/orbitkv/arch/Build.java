@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import javax.xml.parsers.DocumentBuilderFactory;
 import javax.xml.parsers.ParserConfigurationException;
@@ -86,37 +87,40 @@ final class Build {
     return Map.copyOf(moduleByPackage);
   }
 
-  /** Every module of the root pom, whether or not this module's pom knows it, so that a new one is covered at once. */
+  /** Every module of the root pom that has main sources. */
   private static Build readRepository() {
     Path root = Repository.root();
+    List<String> missing = modulesBuiltTooLate(root.resolve("pom.xml"), root.resolve("arch-tests/pom.xml"));
+    if (!missing.isEmpty()) {
+      throw new IllegalStateException("Maven may build " + missing
+          + " after arch-tests, which would miss it: add it to the dependencies in arch-tests/pom.xml");
+    }
     List<BuiltModule> modules = new ArrayList<>();
-    for (String artifact : modulesOf(root.resolve("pom.xml"))) {
+    for (String artifact : texts(root.resolve("pom.xml"), "module")) {
       Path folder = root.resolve(artifact);
-      Path classes = folder.resolve("target/classes");
       if (Files.isDirectory(folder.resolve("src/main/java"))) {
-        if (!Files.isDirectory(classes)) {
-          throw new IllegalStateException("module " + artifact + " is not compiled. It has to be built before"
-              + " arch-tests: add it to the dependencies in arch-tests/pom.xml");
-        }
         String name = "io.orbitkv." + artifact.replaceFirst("^orbitkv-", "").replace('-', '.');
-        modules.add(new BuiltModule(
-            name, folder.resolve("src/main/java"), classes, folder.resolve("target/test-classes")));
+        modules.add(new BuiltModule(name, folder.resolve("src/main/java"), folder.resolve("target/classes"),
+            folder.resolve("target/test-classes")));
       }
     }
     return new Build(modules);
   }
 
-  private static List<String> modulesOf(Path pom) {
+  /** Returns the modules of a root pom that the pom of these tests does not depend on. */
+  static List<String> modulesBuiltTooLate(Path rootPom, Path testsPom) {
+    List<String> modules = new ArrayList<>(texts(rootPom, "module"));
+    modules.removeAll(texts(testsPom, "artifactId"));
+    return modules;
+  }
+
+  private static List<String> texts(Path pom, String element) {
     try {
-      NodeList modules = DocumentBuilderFactory.newDefaultInstance().newDocumentBuilder().parse(pom.toFile())
-          .getElementsByTagName("module");
-      List<String> names = new ArrayList<>();
-      for (int i = 0; i < modules.getLength(); i++) {
-        names.add(modules.item(i).getTextContent().strip());
-      }
-      return names;
+      NodeList found = DocumentBuilderFactory.newDefaultInstance().newDocumentBuilder().parse(pom.toFile())
+          .getElementsByTagName(element);
+      return IntStream.range(0, found.getLength()).mapToObj(i -> found.item(i).getTextContent().strip()).toList();
     } catch (ParserConfigurationException | SAXException | IOException e) {
-      throw new IllegalStateException("cannot read the modules of " + pom, e);
+      throw new IllegalStateException("cannot read " + pom, e);
     }
   }
 }

@@ -60,6 +60,15 @@ class BenchTest {
     }
   }
 
+  @Test
+  void recovery_findsAndReadsWhatWasWritten() throws IOException {
+    JsonNode figures = bench("recovery", "--dir", folder.toString(), "--extents", "3000", "--storage", "file");
+
+    assertThat(figures.get("blocks_found").longValue()).isEqualTo(3000);
+    assertThat(figures.get("bytes_compared").longValue()).isEqualTo(3000L * 4096);
+    assertThat(figures.get("open_seconds").doubleValue()).isPositive();
+  }
+
   private JsonNode bench(String... args) throws IOException {
     Path json = folder.resolve("figures.json");
     List<String> all = new ArrayList<>(List.of("bench"));

@@ -40,12 +40,19 @@ final class EmbeddedTicket implements Ticket {
       return answer;
     }
     CountDownLatch answered = new CountDownLatch(1);
+    Runnable wake = answered::countDown;
     session.cache().turn(() -> {
-      ticket.onAnswered(answered::countDown);
+      ticket.onAnswered(wake);
       return null;
     });
-    boolean inTime = answered.await(limit.toNanos(), TimeUnit.NANOSECONDS);
-    return inTime ? poll() : answer;
+    try {
+      if (answered.await(limit.toNanos(), TimeUnit.NANOSECONDS)) {
+        return poll();
+      }
+      return answer;
+    } finally {
+      session.cache().lastTurn(() -> ticket.forget(wake));
+    }
   }
 
   @Override

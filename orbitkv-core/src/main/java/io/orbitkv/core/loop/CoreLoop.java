@@ -49,7 +49,7 @@ public final class CoreLoop implements AutoCloseable {
   public <T> T call(Supplier<T> action) {
     turn.lock();
     try {
-      runEvents(MAX_FOREIGN_EVENTS);
+      runOthersFirst();
       return action.get();
     } finally {
       turn.unlock();
@@ -61,7 +61,7 @@ public final class CoreLoop implements AutoCloseable {
   public void run(Runnable action) {
     turn.lock();
     try {
-      runEvents(MAX_FOREIGN_EVENTS);
+      runOthersFirst();
       action.run();
     } finally {
       turn.unlock();
@@ -69,10 +69,11 @@ public final class CoreLoop implements AutoCloseable {
     }
   }
 
-  /** Has an event run in a turn soon, perhaps on this thread before this returns. */
+  /** Has an event run in a turn of its own soon, perhaps on this thread before this returns. */
   public void post(Runnable event) {
     events.add(event);
-    if (turn.tryLock()) {
+    // Whoever posts from inside a turn is in the middle of another event, which must end first.
+    if (!turn.isHeldByCurrentThread() && turn.tryLock()) {
       try {
         runEvents(MAX_FOREIGN_EVENTS);
       } finally {
@@ -80,6 +81,12 @@ public final class CoreLoop implements AutoCloseable {
       }
     }
     handOver();
+  }
+
+  private void runOthersFirst() {
+    if (turn.getHoldCount() == 1) {
+      runEvents(MAX_FOREIGN_EVENTS);
+    }
   }
 
   /** An event that came after the holder of the turn looked for the last time must not wait for a tick. */
@@ -109,7 +116,8 @@ public final class CoreLoop implements AutoCloseable {
       turn.lock();
       try {
         runEvents(MAX_FOREIGN_EVENTS);
-        if (System.nanoTime() - next >= 0) {
+        // Looked at again: the turn may have been waited for while the core was closed in it.
+        if (!closed && System.nanoTime() - next >= 0) {
           runLogged(tick);
           next = System.nanoTime() + tickNanos;
         }
@@ -123,12 +131,12 @@ public final class CoreLoop implements AutoCloseable {
   private static void runLogged(Runnable event) {
     try {
       event.run();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.log(Level.ERROR, "an event of the cache failed; what it was about is left as it is", e);
     }
   }
 
-  /** Stops the loop's thread. Turns can still be taken. */
+  /** Stops the loop's thread: no tick begins after this. Turns can still be taken. */
   @Override
   public void close() {
     closed = true;

@@ -105,9 +105,10 @@ final class Arrivals {
         late.add(fill);
       }
     }
+    counters.faults(Fault.SAVE_INCOMPLETE, late.size());
     for (Fill fill : late) {
+      // An ancestor may have taken it along.
       if (fill.row != BlockTable.NONE) {
-        counters.fault(Fault.SAVE_INCOMPLETE);
         drop(fill.row);
       }
     }

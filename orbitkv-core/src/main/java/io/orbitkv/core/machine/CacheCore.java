@@ -17,7 +17,9 @@ import io.orbitkv.core.lifecycle.RestoreState;
 import io.orbitkv.core.lifecycle.SaveState;
 import io.orbitkv.core.lifecycle.SessionState;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashSet;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongSupplier;
 
@@ -263,8 +265,13 @@ public final class CacheCore implements AutoCloseable {
    * @param crcs the checksums of the shards, by position in the grant
    * @param copied which shards were copied, by position in the grant; at most those that are wanted
    * @return how many shards were committed
+   * @throws RefusedException if the arrays are not as long as the grant; the save goes on
    */
   public int commit(CoreSave save, int[] crcs, boolean[] copied) {
+    if (crcs.length != save.blocks() || copied.length != save.blocks()) {
+      throw new RefusedException("commit of " + crcs.length + " checksums and " + copied.length + " marks for a save of "
+          + save.blocks() + " blocks; state one of each a block");
+    }
     int committed = saves.end(save, SaveState.Event.COMMIT, crcs, copied, now());
     settle(save.session);
     tier.pump();
@@ -329,9 +336,9 @@ public final class CacheCore implements AutoCloseable {
     long bytes = 0;
     for (CoreSession session : sessions) {
       if (session.state() == SessionState.LOST) {
-        for (CoreSave save : session.saves) {
-          bytes += save.wanted() * session.scope.recordBytes();
-        }
+        // Ranks that save the same block share its extent.
+        bytes += session.saves.stream().flatMap(save -> Arrays.stream(save.fills)).filter(Objects::nonNull).distinct()
+            .count() * session.scope.recordBytes();
         bytes += session.restores.stream().map(restore -> restore.lease).distinct().mapToLong(CoreLease::bytes).sum();
       }
     }
@@ -358,6 +365,10 @@ public final class CacheCore implements AutoCloseable {
   }
 
   // ---- for the invariants' checker
+
+  CoreLimits limits() {
+    return limits;
+  }
 
   Blocks blocks() {
     return blocks;

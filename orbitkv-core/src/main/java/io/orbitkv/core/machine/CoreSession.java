@@ -3,6 +3,7 @@ package io.orbitkv.core.machine;
 import io.orbitkv.api.SessionSpec;
 import io.orbitkv.core.block.Scope;
 import io.orbitkv.core.lifecycle.SessionState;
+import io.orbitkv.core.lifecycle.TicketState;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
@@ -16,6 +17,7 @@ public final class CoreSession {
   final Budget budget;
   final Map<Long, CoreTicket> tickets = new HashMap<>();
   final Set<CoreLease> leases = new LinkedHashSet<>();
+  /** Saves that are granted memory; one that wants nothing has nothing to end. */
   final Set<CoreSave> saves = new LinkedHashSet<>();
   final Set<CoreRestore> restores = new LinkedHashSet<>();
   private final int payloadAt;
@@ -42,6 +44,15 @@ public final class CoreSession {
   /** Returns where the first shard begins in a record. */
   int payloadAt() {
     return payloadAt;
+  }
+
+  /** Returns how many queries will become leases. */
+  int pendingTickets() {
+    int pending = 0;
+    for (CoreTicket ticket : tickets.values()) {
+      pending += ticket.state == TicketState.PENDING ? 1 : 0;
+    }
+    return pending;
   }
 
   boolean isIdle() {

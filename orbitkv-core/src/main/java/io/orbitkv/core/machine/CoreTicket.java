@@ -5,6 +5,8 @@ import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.QueryId;
 import io.orbitkv.core.block.BlockTable;
 import io.orbitkv.core.lifecycle.TicketState;
+import java.util.ArrayList;
+import java.util.List;
 
 /** A query as the core keeps it. */
 public final class CoreTicket {
@@ -26,7 +28,7 @@ public final class CoreTicket {
   long deadline;
   CoreLease lease;
   String busy = "";
-  private Runnable onFinal = () -> { };
+  private final List<Runnable> waiters = new ArrayList<>();
 
   CoreTicket(CoreSession session, QueryId id, PrefixChain chain) {
     this.session = session;
@@ -75,17 +77,23 @@ public final class CoreTicket {
    */
   public void onAnswered(Runnable action) {
     if (state == TicketState.PENDING || state == TicketState.SUBMITTED) {
-      onFinal = action;
+      waiters.add(action);
     } else {
       action.run();
     }
+  }
+
+  /** Takes back what {@link #onAnswered} was asked for. */
+  public void forget(Runnable action) {
+    waiters.remove(action);
   }
 
   void on(TicketState.Event event) {
     boolean wasOpen = state == TicketState.SUBMITTED || state == TicketState.PENDING;
     state = state.on(event);
     if (wasOpen && state != TicketState.PENDING) {
-      onFinal.run();
+      waiters.forEach(Runnable::run);
+      waiters.clear();
     }
   }
 }

@@ -75,7 +75,7 @@ final class Queries {
     if (live.size() >= limits.tickets()) {
       return busy(ticket, limits.tickets() + " live queries");
     }
-    if (session.leases.size() >= limits.leasesPerSession()) {
+    if (session.leases.size() + session.pendingTickets() >= limits.leasesPerSession()) {
       return busy(ticket, limits.leasesPerSession() + " leases of one session");
     }
     lookUp(ticket);
@@ -285,9 +285,9 @@ final class Queries {
   }
 
   private void end(CoreTicket ticket, TicketState.Event event) {
+    ticket.on(event);
     ticket.session.tickets.remove(ticket.id.operation(), ticket);
     live.remove(ticket);
-    ticket.on(event);
   }
 
   private void charge(CoreTicket ticket, long bytes) {

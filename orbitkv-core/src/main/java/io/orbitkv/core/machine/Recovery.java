@@ -66,11 +66,17 @@ final class Recovery implements RecoverySink {
     if (row == BlockTable.NONE) {
       row = blocks.create(scope, header.key(), header.depth());
       tier.recovered(row, segment, offset);
-    } else if (generations[(int) (table.storeAt(row) >>> 32)] < generation) {
-      // Carried over before the older segment was emptied.
+    } else if (isOlder(table.storeAt(row), offset)) {
+      // Carried over before the older segment was emptied, or written again after its first copy was found damaged.
       tier.replaceRecovered(row, segment, offset);
     }
     remember(row, header.parent());
+  }
+
+  /** Returns whether a place was filled before an offset of the segment that is being read. */
+  private boolean isOlder(long place, int offset) {
+    int at = (int) (place >>> 32);
+    return at == segment ? (int) place < offset : generations[at] < generation;
   }
 
   private void remember(int row, Digest parent) {

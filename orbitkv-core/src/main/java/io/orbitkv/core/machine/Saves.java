@@ -32,10 +32,12 @@ final class Saves {
     if (session.saves.size() < limits.savesPerSession()) {
       grant(session.scope, rank, chain, from, fills);
     } else {
-      counters.faults(Fault.SAVE_NO_MEMORY, fills.length);
+      counters.faults(Fault.SAVE_BUSY, fills.length);
     }
     CoreSave save = new CoreSave(session, rank, from, fills);
-    session.saves.add(save);
+    if (save.wanted() > 0) {
+      session.saves.add(save);
+    }
     return save;
   }
 

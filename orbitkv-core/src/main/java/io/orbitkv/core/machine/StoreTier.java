@@ -222,9 +222,11 @@ final class StoreTier {
       return;
     }
     if (health == StoreHealth.HEALTHY) {
-      chooseVictim();
-      carryOver();
-      releaseVictim();
+      // A segment with nothing to carry over is empty at once, and one may not be enough.
+      do {
+        chooseVictim();
+        carryOver();
+      } while (releaseVictim());
       while (dirty.first() != BlockTable.NONE && writes < writeLimit() && ensureOpen(false)) {
         writeNext(dirty.first());
       }
@@ -313,7 +315,7 @@ final class StoreTier {
     if (open != null) {
       return true;
     }
-    // The last free segment belongs to carrying over, or nothing could ever be emptied again.
+    // The last free segment belongs to carrying over, or extents in use would be given up with the others.
     boolean last = free <= 1 && !forCarrying && hasVictim();
     if (activating == null && free > 0 && !last) {
       for (Segment segment : segments) {
@@ -669,12 +671,14 @@ final class StoreTier {
     }
   }
 
-  private void releaseVictim() {
-    if (emptying != null && emptying.rows.size() == 0 && emptying.liveBytes == 0 && emptying.inFlight == 0) {
-      emptying.on(SegmentState.Event.EMPTIED);
-      emptying = null;
-      free++;
+  private boolean releaseVictim() {
+    if (emptying == null || emptying.rows.size() > 0 || emptying.liveBytes > 0 || emptying.inFlight > 0) {
+      return false;
     }
+    emptying.on(SegmentState.Event.EMPTIED);
+    emptying = null;
+    free++;
+    return true;
   }
 
   // ---- places

@@ -55,17 +55,48 @@ public final class Invariants {
     return invariants.extents;
   }
 
+  /**
+   * Checks after a tick that nothing waits past its deadline.
+   *
+   * @param now the time of the tick
+   */
+  public static void checkDeadlines(CacheCore core, long now) {
+    for (CoreSession session : core.sessions()) {
+      for (CoreTicket ticket : session.tickets.values()) {
+        require(ticket.deadline - now > 0, "a query waits past its deadline");
+      }
+      for (CoreLease lease : session.leases) {
+        require(lease.state != LeaseState.HELD || lease.deadline - now > 0, "a lease is held past its deadline");
+      }
+    }
+    BlockTable table = core.blocks().table();
+    for (int row = 0; row < table.limit(); row++) {
+      if (table.exists(row) && table.residence(row) == ResidenceState.FILLING) {
+        Arrivals.Fill fill = core.arrivals().fill(row);
+        require(fill.writers > 0 || fill.deadline - now > 0, "a block waits for its ranks past its deadline");
+      }
+    }
+  }
+
   private void sessions() {
+    CoreLimits limits = core.limits();
+    require(core.sessions().size() <= limits.sessions(), "more sessions than the bound");
+    int tickets = 0;
     long charged = 0;
     for (CoreSession session : core.sessions()) {
       long ofSession = 0;
+      tickets += session.tickets.size();
+      require(session.tickets.size() <= limits.ticketsPerSession(), "more queries of a session than the bound");
+      require(session.leases.size() <= limits.leasesPerSession(), "more leases of a session than the bound");
+      require(session.saves.size() <= limits.savesPerSession(), "more saves of a session than the bound");
+      require(session.budget.used() <= limits.sessionLeaseBytes(), "the budget of a session is exceeded");
       require(session.state != SessionState.CLOSED, "a closed session is kept");
       for (CoreTicket ticket : session.tickets.values()) {
         require(!ticket.state.isFinal(), "a final ticket is kept");
         if (ticket.state == TicketState.PENDING) {
-          require(ticket.missing > 0, "a pending ticket waits for nothing");
           ofSession += ticket.charged;
           hold(ticket.row);
+          pending(ticket);
         }
       }
       for (CoreLease lease : session.leases) {
@@ -98,14 +129,37 @@ public final class Invariants {
       require(ofSession == session.budget.used(), "session is charged " + session.budget.used() + ", holds " + ofSession);
       charged += ofSession;
     }
+    require(tickets == core.queries().live(), "live queries are counted wrong");
+    require(tickets <= limits.tickets(), "more queries than the bound");
     require(charged == core.budget().used(), "charged " + core.budget().used() + ", held " + charged);
     require(charged <= core.budget().limit(), "the budget is exceeded");
   }
 
+  /** A pending ticket waits for as many blocks as are missing, and each of them is on its way. */
+  private void pending(CoreTicket ticket) {
+    int missing = 0;
+    int row = ticket.row;
+    for (int block = ticket.hoped; block > 0; block--) {
+      require(row != BlockTable.NONE, "a pending ticket hopes for more blocks than there are");
+      ResidenceState residence = table.residence(row);
+      require(residence == ResidenceState.RESIDENT || residence == ResidenceState.LOADING
+          || residence == ResidenceState.COMPLETE, row, " is waited for and not on its way");
+      missing += residence == ResidenceState.RESIDENT ? 0 : 1;
+      row = table.parent(row);
+    }
+    require(row == BlockTable.NONE, "a pending ticket does not reach the first block");
+    require(missing > 0 && missing == ticket.missing,
+        "a pending ticket waits for " + ticket.missing + " blocks, and " + missing + " are missing");
+  }
+
   private void storeRequests() {
+    int[] writes = {0};
     core.tier().forEachRequest(request -> {
       switch (request) {
-        case StoreRequest.Write write -> hold(write.row);
+        case StoreRequest.Write write -> {
+          hold(write.row);
+          writes[0]++;
+        }
         case StoreRequest.Carry carry -> {
           if (carry.source == StoreRequest.Carry.Source.RESIDENT) {
             hold(carry.row);
@@ -125,6 +179,7 @@ public final class Invariants {
         case StoreRequest.Seal seal -> { }
       }
     });
+    require(writes[0] <= core.limits().writesInFlight(), "more writes than the bound");
   }
 
   private void rows() {
@@ -139,7 +194,7 @@ public final class Invariants {
       ResidenceState residence = table.residence(row);
       ExtentState extent = table.extent(row);
       int parent = table.parent(row);
-            require(core.blocks().find(core.blocks().scopeOf(row), table.key(row)) == row, row, " is not found by its name");
+      require(core.blocks().find(core.blocks().scopeOf(row), table.key(row)) == row, row, " is not found by its name");
       require((table.memoryAt(row) == BlockTable.NOWHERE) == (residence == ResidenceState.ABSENT),
           row, " has memory it should not, or none it should");
       if (residence != ResidenceState.ABSENT) {

@@ -1,24 +1,72 @@
 package io.orbitkv.core.machine;
 
+import io.orbitkv.api.PrefixChain;
 import io.orbitkv.core.block.BlockTable;
-import java.util.HashSet;
-import java.util.Set;
+import io.orbitkv.core.lifecycle.ExtentState;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.IntPredicate;
 
-/** What a core could serve, by name. */
+/** What a core could serve and what it is doing, found the slow way. */
 public final class Inventory {
 
   private Inventory() {}
 
-  /** Returns the names of the blocks that could be read from the store even if nothing were in memory. */
-  public static Set<String> readable(CacheCore core) {
+  /**
+   * Returns the blocks that could be read from the store even if nothing were in memory.
+   *
+   * @return their places by their names; a place has the segment in its upper half and the offset in its lower
+   */
+  public static Map<String, Long> readable(CacheCore core) {
     BlockTable table = core.blocks().table();
-    Set<String> names = new HashSet<>();
+    Map<String, Long> places = new HashMap<>();
     for (int row = 0; row < table.limit(); row++) {
       if (table.exists(row) && isReadable(core, row)) {
-        names.add(core.blocks().scopeOf(row).namespace() + "/" + table.key(row).toHex());
+        places.put(core.blocks().scopeOf(row).namespace() + "/" + table.key(row).toHex(), table.storeAt(row));
       }
     }
-    return names;
+    return places;
+  }
+
+  /** Returns how many leading blocks of a chain are in memory for a session to see. */
+  public static int resident(CacheCore core, CoreSession session, PrefixChain chain) {
+    return leading(core, session, chain, core.blocks().table()::isResident);
+  }
+
+  /** Returns how many leading blocks of a chain a session could be served, from memory or the store. */
+  public static int visible(CacheCore core, CoreSession session, PrefixChain chain) {
+    BlockTable table = core.blocks().table();
+    boolean readable = core.tier().health() != StoreHealth.OFF;
+    return leading(core, session, chain,
+        row -> table.isResident(row) || readable && table.extent(row) == ExtentState.COMMITTED);
+  }
+
+  private static int leading(CacheCore core, CoreSession session, PrefixChain chain, IntPredicate condition) {
+    int count = 0;
+    while (count < chain.blocks()) {
+      int row = core.blocks().find(session.scope, chain, count);
+      if (row == BlockTable.NONE || !condition.test(row)) {
+        break;
+      }
+      count++;
+    }
+    return count;
+  }
+
+  /** Returns how many reads that somebody waits for are under way. */
+  public static int reads(CacheCore core) {
+    return requests(core, StoreRequest.Read.class);
+  }
+
+  /** Returns how many first writes of blocks are under way. */
+  public static int writes(CacheCore core) {
+    return requests(core, StoreRequest.Write.class);
+  }
+
+  private static int requests(CacheCore core, Class<? extends StoreRequest> kind) {
+    int[] count = {0};
+    core.tier().forEachRequest(request -> count[0] += kind.isInstance(request) ? 1 : 0);
+    return count[0];
   }
 
   /** Returns the state of the store tier in words. */

@@ -7,12 +7,20 @@ import java.util.Map;
 import java.util.TreeSet;
 import java.util.random.RandomGenerator;
 
-/** An order that chooses at random, sometimes refuses blocks, and holds the core to the rules of the interface. */
-final class SimOrder implements EvictionOrder {
+/**
+ * An order that holds the core to the rules of the interface. It chooses at random and sometimes refuses blocks, or
+ * without a random generator lets everything in and chooses the lowest number.
+ */
+public final class SimOrder implements EvictionOrder {
 
   private final RandomGenerator random;
   private final Map<Integer, Boolean> free = new HashMap<>();
   private final TreeSet<Integer> victims = new TreeSet<>();
+
+  /** Makes an order without chance. */
+  public SimOrder() {
+    this(null);
+  }
 
   SimOrder(RandomGenerator random) {
     this.random = random;
@@ -52,13 +60,16 @@ final class SimOrder implements EvictionOrder {
     if (victims.isEmpty()) {
       return NONE;
     }
+    if (random == null) {
+      return victims.first();
+    }
     Integer victim = victims.ceiling(random.nextInt(victims.last() + 1));
     return victim == null ? victims.first() : victim;
   }
 
   @Override
   public boolean admits(long fingerprint, int parent) {
-    return random.nextInt(20) != 0;
+    return random == null || random.nextInt(20) != 0;
   }
 
   private static void require(boolean condition, int block, String what) {

@@ -6,13 +6,14 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
  * Memory in which nothing stays what it was once it is given back. Each allocation has a number that is never used
  * again, so that whoever used memory past its end is found out.
  */
-final class SimPool implements MemoryPool {
+public final class SimPool implements MemoryPool {
 
   private record Extent(long bytes, long number) {}
 
@@ -22,7 +23,11 @@ final class SimPool implements MemoryPool {
   private long allocated;
   private long numbers;
 
-  SimPool(long bytes, int unit) {
+  /**
+   * @param bytes its capacity
+   * @param unit the alignment of every allocation
+   */
+  public SimPool(long bytes, int unit) {
     this.memory = Arena.ofAuto().allocate(bytes, unit);
     this.unit = unit;
     memory.fill((byte) 0xdd);
@@ -67,7 +72,7 @@ final class SimPool implements MemoryPool {
   }
 
   /** Returns the number of the allocation that an address lies in. */
-  long numberAt(long address) {
+  public long numberAt(long address) {
     Map.Entry<Long, Extent> entry = extents.floorEntry(address);
     return entry == null || entry.getKey() + entry.getValue().bytes <= address ? 0 : entry.getValue().number;
   }
@@ -77,7 +82,8 @@ final class SimPool implements MemoryPool {
     return numberAt(view.address() - memory.address());
   }
 
-  java.util.Set<Long> extents() {
+  /** Returns the offsets of all allocations. */
+  public Set<Long> extents() {
     return extents.keySet();
   }
 

@@ -10,6 +10,7 @@ import io.orbitkv.api.spi.StoreStatus;
 import io.orbitkv.core.machine.Invariants.Violation;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
@@ -21,7 +22,19 @@ import java.util.random.RandomGenerator;
  * A store whose requests end when the simulator says, and how it says. It touches memory as late as a device may, and
  * finds out if the memory was given to somebody else meanwhile.
  */
-final class SimStore implements BlockStore {
+public final class SimStore implements BlockStore {
+
+  /** Kinds of requests. */
+  public enum Kind {
+    /** A segment's new generation. */
+    ACTIVATE,
+    /** An extent to be written. */
+    APPEND,
+    /** An extent to be read. */
+    READ,
+    /** A segment's summary. */
+    SEAL
+  }
 
   private sealed interface Request {
     long token();
@@ -38,7 +51,7 @@ final class SimStore implements BlockStore {
       long token) implements Request {}
 
   /** How a request ends when the device does what it can. */
-  static final StoreStatus AS_IT_IS = null;
+  public static final StoreStatus AS_IT_IS = null;
 
   private final SimDisk disk;
   private final SimPool pool;
@@ -50,7 +63,11 @@ final class SimStore implements BlockStore {
   private final Map<Request, Boolean> submitted = new IdentityHashMap<>();
   private StoreListener listener;
 
-  SimStore(SimDisk disk, SimPool pool) {
+  /**
+   * @param disk what outlives this store
+   * @param pool the memory that records lie in
+   */
+  public SimStore(SimDisk disk, SimPool pool) {
     this.disk = disk;
     this.pool = pool;
     this.used = new int[disk.segments.length];
@@ -71,12 +88,23 @@ final class SimStore implements BlockStore {
       sink.segment(i, segment.generation, segment.generation == 0 ? RecoverySink.SegmentState.EMPTY
           : segment.sealed ? RecoverySink.SegmentState.SEALED : RecoverySink.SegmentState.UNSEALED);
       for (Map.Entry<Integer, SimDisk.Extent> entry : segment.extents.entrySet()) {
+        if (entry.getValue().lost) {
+          continue;
+        }
+        entry.getValue().reported = true;
         ExtentHeader header = entry.getValue().header;
-        sink.extent(entry.getKey(), header, header.payloadBytes(), header.shardCrcs().length);
+        sink.extent(entry.getKey(), segment.sealed ? withoutChecksums(header) : header, header.payloadBytes(),
+            header.shardCrcs().length);
         extents++;
       }
     }
     return new RecoveryReport(extents, 0, 0, Map.of(), 0);
+  }
+
+  /** A summary does not carry them. */
+  private static ExtentHeader withoutChecksums(ExtentHeader header) {
+    return new ExtentHeader(header.namespace(), header.group(), header.key(), header.parent(), header.depth(),
+        header.shardBytes(), new int[0]);
   }
 
   @Override
@@ -143,8 +171,39 @@ final class SimStore implements BlockStore {
   }
 
   /** Returns how many requests have not ended. */
-  int pending() {
+  public int pending() {
     return pending.size();
+  }
+
+  /** Returns how many requests of a kind have not ended. */
+  public int pending(Kind kind) {
+    return (int) pending.stream().filter(request -> kindOf(request) == kind).count();
+  }
+
+  /** Ends the oldest request of a kind, with a status or {@link #AS_IT_IS}. */
+  public void complete(Kind kind, StoreStatus status) {
+    end(pending.stream().filter(request -> kindOf(request) == kind).findFirst().orElseThrow(), status);
+  }
+
+  /** Ends the youngest request of a kind, with a status or {@link #AS_IT_IS}. */
+  public void completeLast(Kind kind, StoreStatus status) {
+    end(pending.reversed().stream().filter(request -> kindOf(request) == kind).findFirst().orElseThrow(), status);
+  }
+
+  /** Ends every request in order, and those that follow from their ends. */
+  public void completeAll() {
+    while (!pending.isEmpty()) {
+      end(pending.getFirst(), AS_IT_IS);
+    }
+  }
+
+  private static Kind kindOf(Request request) {
+    return switch (request) {
+      case Activation activation -> Kind.ACTIVATE;
+      case Append append -> Kind.APPEND;
+      case Read read -> Kind.READ;
+      case Seal seal -> Kind.SEAL;
+    };
   }
 
   /**
@@ -155,20 +214,48 @@ final class SimStore implements BlockStore {
   void completeOne(RandomGenerator random, StoreStatus chosen, boolean readsFail) {
     Request request = pending.get(random.nextInt(pending.size()));
     StoreStatus forced = readsFail && request instanceof Read ? StoreStatus.IO_ERROR : chosen;
-    if (!submitted.containsKey(request)) {
-      throw new Violation(request + " was never submitted");
-    }
     if (request instanceof Seal seal && pending.stream().anyMatch(other ->
         other instanceof Append append && append.segment == seal.segment)) {
       return;
+    }
+    if (forced != null && request instanceof Append append && random.nextInt(3) == 0) {
+      // A failed write may have got far enough to leave a header and not its bytes.
+      perform(append);
+      extent(append).damaged = true;
+    }
+    end(request, forced);
+    if (random.nextInt(16) == 0) {
+      endAgain(request);
+    }
+  }
+
+  private void end(Request request, StoreStatus forced) {
+    if (!submitted.containsKey(request)) {
+      throw new Violation(request + " was never submitted");
     }
     pending.remove(request);
     submitted.remove(request);
     StoreStatus status = forced == null ? perform(request) : forced;
     if (forced != null) {
       checkMemory(request);
+    } else if (request instanceof Append append) {
+      extent(append).reported = true;
     }
     listener.completed(request.token(), status);
+  }
+
+  /** A second completion of a token must not end another request. */
+  private void endAgain(Request request) {
+    try {
+      listener.completed(request.token(), StoreStatus.OK);
+    } catch (IllegalStateException e) {
+      return;
+    }
+    throw new Violation(request + " was ended twice");
+  }
+
+  private SimDisk.Extent extent(Append append) {
+    return disk.segments[append.segment].extents.get(append.offset);
   }
 
   private void checkMemory(Request request) {
@@ -198,8 +285,9 @@ final class SimStore implements BlockStore {
         return StoreStatus.OK;
       }
       case Append append -> {
-        disk.segments[append.segment].extents.put(append.offset,
-            new SimDisk.Extent(append.header, payload(append.record, append.header)));
+        byte[] payload = payload(append.record, append.header);
+        checkChecksums(append, payload);
+        disk.segments[append.segment].extents.put(append.offset, new SimDisk.Extent(append.header, payload));
         return StoreStatus.OK;
       }
       case Read read -> {
@@ -208,7 +296,7 @@ final class SimStore implements BlockStore {
           throw new Violation("segment " + read.segment + " was emptied under " + read);
         }
         SimDisk.Extent extent = segment.extents.get(read.offset);
-        if (extent == null || !extent.header.key().equals(read.expected.key())
+        if (extent == null || extent.lost || !extent.header.key().equals(read.expected.key())
             || !extent.header.namespace().equals(read.expected.namespace())) {
           return StoreStatus.MISMATCH;
         }
@@ -236,7 +324,7 @@ final class SimStore implements BlockStore {
             perform(append);
           }
           if (fate >= 5 && fate < 7) {
-            disk.segments[append.segment].extents.get(append.offset).damaged = true;
+            extent(append).damaged = true;
           }
         }
         case Seal seal -> {
@@ -252,6 +340,16 @@ final class SimStore implements BlockStore {
           }
         }
         case Read read -> { }
+      }
+    }
+  }
+
+  private static void checkChecksums(Append append, byte[] payload) {
+    ExtentHeader header = append.header;
+    for (int rank = 0; rank < header.shardCrcs().length; rank++) {
+      ByteBuffer shard = ByteBuffer.wrap(payload, rank * header.shardBytes(), header.shardBytes());
+      if (ShardBytes.crc(shard) != header.shardCrcs()[rank]) {
+        throw new Violation("rank " + rank + " of " + append + " has other bytes than its checksum says");
       }
     }
   }

@@ -2,6 +2,7 @@ package io.orbitkv.core.sim;
 
 import io.orbitkv.api.CacheStats;
 import io.orbitkv.api.Digest;
+import io.orbitkv.api.MissReason;
 import io.orbitkv.api.Namespace;
 import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.PrefixChain;
@@ -25,10 +26,11 @@ import io.orbitkv.core.machine.Invariants;
 import io.orbitkv.core.machine.Invariants.Violation;
 import io.orbitkv.core.machine.Inventory;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
@@ -37,6 +39,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.random.RandomGeneratorFactory;
+import java.util.stream.IntStream;
 
 /**
  * One run: a core, a memory, a disk and some engines, driven by one seed. Throws a {@link Violation} when anything is
@@ -44,19 +47,31 @@ import java.util.random.RandomGeneratorFactory;
  */
 final class Simulation {
 
-  private static final int SHARD_BYTES = 24;
+  static final int SHARD_BYTES = 24;
   private static final int MAX_DEPTH = 9;
+  private static final int MODELS = 3;
+  private static final int MAX_SESSIONS = 4;
+  private static final List<Namespace> NAMESPACES = IntStream.range(0, MODELS)
+      .mapToObj(model -> Namespace.builder("simulated", "1", Digest.ZERO).scope("model " + model).build()).toList();
+  private static final int MAX_WRITES_BESIDE_READS = 4;
 
   /** A save grant and how far its rank has got. */
-  private static final class Saving {
+  static final class Saving {
+    final Engine engine;
+    final int rank;
     final CoreSave save;
     final PrefixChain chain;
+    /** Of a wanted block the number of its memory's allocation, 0 of the others. */
     final long[] numbers;
     final boolean[] written;
+    final int[] crcs;
 
-    Saving(CoreSave save, PrefixChain chain, SimPool pool) {
+    Saving(Engine engine, int rank, CoreSave save, PrefixChain chain, SimPool pool) {
+      this.engine = engine;
+      this.rank = rank;
       this.save = save;
       this.chain = chain;
+      this.crcs = new int[save.blocks()];
       this.numbers = new long[save.blocks()];
       this.written = new boolean[save.blocks()];
       for (int i = 0; i < save.blocks(); i++) {
@@ -67,32 +82,44 @@ final class Simulation {
     }
   }
 
-  private record Restoring(CoreRestore restore, PrefixChain chain, int rank, Engine engine) {}
+  record Restoring(CoreRestore restore, CoreLease lease, PrefixChain chain, int rank, Engine engine) {}
 
-  private record Leased(CoreLease lease, PrefixChain chain, Engine engine) {}
+  /** A lease, and the ranks that took their shares. */
+  record Leased(CoreLease lease, PrefixChain chain, Engine engine, BitSet taken) {}
 
-  private record Asked(CoreTicket ticket, PrefixChain chain, Engine engine) {}
+  record Asked(CoreTicket ticket, PrefixChain chain, Engine engine) {}
 
-  private record Engine(CoreSession session, int model) {}
+  record Engine(CoreSession session, int model) {}
 
-  private final RandomGenerator random;
+  final RandomGenerator random;
   private final boolean withStore;
   private final boolean faulty;
   private final boolean readsFail;
-  private final int ranks;
+  final int ranks;
   private final SimDisk disk;
-  private final List<Engine> engines = new ArrayList<>();
-  private final List<Asked> asked = new ArrayList<>();
-  private final List<Leased> leased = new ArrayList<>();
+  final List<Engine> engines = new ArrayList<>();
+  final List<Asked> asked = new ArrayList<>();
+  final List<Leased> leased = new ArrayList<>();
+  /** Leases whose holders gave them up or took all shares. */
+  final List<Leased> spent = new ArrayList<>();
+  /** The grants that ended last; their holders might end them again. */
+  Restoring drained;
+  Saving ended;
   private final List<Restoring> restoring = new ArrayList<>();
   private final List<Saving> saving = new ArrayList<>();
   private final List<Engine> lost = new ArrayList<>();
+  /** Engines that were closed or lost, and perhaps do not know it. */
+  final List<Engine> gone = new ArrayList<>();
+  /** Every query of the core's, and the leases of those that were hits: what its counters must say. */
+  private final List<Asked> everAsked = new ArrayList<>();
+  private final Map<CoreTicket, CoreLease> claimed = new IdentityHashMap<>();
   /** Blocks of which every rank has committed its shard at least once. */
   private final Set<String> everSaved = new HashSet<>();
   private final Map<String, BitSet> ranksSaved = new HashMap<>();
   private SimPool pool;
   private SimStore store;
   private CacheCore core;
+  private Trespasser trespasser;
   private long now = 1;
   private final Map<String, Long> seen = new HashMap<>();
 
@@ -134,9 +161,11 @@ final class Simulation {
     pool = new SimPool((8L + random.nextInt(60)) * unit, unit);
     store = withStore ? new SimStore(disk, pool) : null;
     long lease = pool.capacityBytes() * (1 + random.nextInt(4)) / 4;
-    CoreLimits limits = new CoreLimits(lease, Math.max(1, lease * (1 + random.nextInt(2)) / 2), 4, 3, 5, 6, 4,
+    CoreLimits limits = new CoreLimits(lease, Math.max(1, lease * (1 + random.nextInt(2)) / 2), MAX_SESSIONS,
+        2 + random.nextInt(2), 3 + random.nextInt(3), 2 + random.nextInt(4), 2 + random.nextInt(3),
         1 + random.nextInt(6), Duration.ofNanos(60), Duration.ofNanos(200), Duration.ofNanos(80));
     core = new CacheCore(pool, new SimOrder(random), store, limits, () -> now, random.nextLong());
+    trespasser = new Trespasser(this, core, pool);
     if (withStore) {
       core.recover();
       store.start(core::completed, pool.regions());
@@ -158,6 +187,47 @@ final class Simulation {
       }
     }
     restoring.forEach(this::compare);
+    checkCounters();
+  }
+
+  /** What the core counted must be what callers were told. */
+  private void checkCounters() {
+    long answered = 0;
+    long blocks = 0;
+    long dram = 0;
+    long hit = 0;
+    Map<MissReason, Long> missed = new EnumMap<>(MissReason.class);
+    for (Asked a : everAsked) {
+      if (a.ticket.state() != TicketState.DELIVERED) {
+        continue;
+      }
+      CoreLease lease = claimed.get(a.ticket);
+      int served = lease == null ? 0 : lease.blocks();
+      answered++;
+      blocks += a.chain.blocks();
+      hit += served;
+      dram += lease == null ? 0 : a.ticket.hitInMemory();
+      if (served < a.chain.blocks()) {
+        missed.merge(a.ticket.ending(), (long) a.chain.blocks() - served, Long::sum);
+      }
+    }
+    CacheStats stats = core.stats();
+    if (stats.queries() != answered || stats.blocksQueried() != blocks || stats.blocksHitDram() != dram
+        || stats.blocksHitDram() + stats.blocksHitSsd() != hit || !stats.missed().equals(missed)) {
+      throw new Violation("counted " + stats + ", and callers were told of " + answered + " answers, " + blocks
+          + " blocks, " + dram + " in memory, " + hit + " hit, missed " + missed);
+    }
+    long quarantined = lost.stream().mapToLong(this::quarantined).sum();
+    if (stats.quarantinedBytes() != quarantined) {
+      throw new Violation("lost engines hold " + quarantined + " bytes, counted " + stats.quarantinedBytes());
+    }
+  }
+
+  private long quarantined(Engine engine) {
+    long extents = saving.stream().filter(s -> s.engine == engine).flatMapToLong(s -> Arrays.stream(s.numbers))
+        .filter(number -> number != 0).distinct().count();
+    return extents * recordBytes(engine.model) + restoring.stream().filter(r -> r.engine == engine)
+        .map(Restoring::lease).distinct().mapToLong(CoreLease::bytes).sum();
   }
 
   private void step() {
@@ -166,7 +236,13 @@ final class Simulation {
       case 0 -> attach();
       case 1, 2, 3 -> query();
       case 4, 5 -> poll();
-      case 6 -> cancel();
+      case 6 -> {
+        if (random.nextInt(3) == 0) {
+          trespass();
+        } else {
+          cancel();
+        }
+      }
       case 7, 8 -> restore();
       case 9, 10 -> drain();
       case 11 -> closeLease();
@@ -177,8 +253,22 @@ final class Simulation {
       case 23 -> rare();
       default -> {
         complete();
+        int writes = withStore ? Inventory.writes(core) : 0;
         core.tick();
+        checkDemandFirst(writes);
+        Invariants.checkDeadlines(core, now);
       }
+    }
+  }
+
+  /** While somebody waits for a read, the device is not filled with writes. */
+  private void checkDemandFirst(int writesBefore) {
+    if (!withStore || Inventory.reads(core) == 0) {
+      return;
+    }
+    int writes = Inventory.writes(core);
+    if (writes > Math.max(writesBefore, MAX_WRITES_BESIDE_READS)) {
+      throw new Violation(writesBefore + " writes beside reads became " + writes);
     }
   }
 
@@ -192,8 +282,12 @@ final class Simulation {
       case 6 -> now += 100;
       case 7 -> damage();
       case 8 -> core.sealStore();
-      default -> misuse();
+      default -> trespass();
     }
+  }
+
+  private void trespass() {
+    trespasser.trespass();
   }
 
   // ---- engines
@@ -202,34 +296,40 @@ final class Simulation {
     if (engines.size() >= 3) {
       return;
     }
-    int model = random.nextInt(2);
+    int model = random.nextInt(MODELS);
+    boolean full = attached() >= MAX_SESSIONS;
+    boolean large = recordBytes(model) > pool.capacityBytes();
     try {
       engines.add(new Engine(core.attach(new SessionSpec("engine", namespace(model), layout(model))), model));
+      if (full) {
+        throw new Violation("more engines were attached than the bound");
+      }
     } catch (OrbitKvException e) {
-      if (core.stats().dramCapacityBytes() >= 8 * 4096 || withStore) {
-        // Only lost sessions that still hold something can fill the table.
-        requireLost();
+      if (!full && !large) {
+        throw new Violation("an engine was refused without a reason: " + e.getMessage());
       }
     }
   }
 
-  private void requireLost() {
-    if (lost.isEmpty() && pool.capacityBytes() >= recordBytes(0)) {
-      throw new Violation("an engine was refused without a reason");
-    }
+  /** Engines that closed with grants outstanding and engines that were lost still count. */
+  private long attached() {
+    return engines.size() + gone.stream().filter(engine -> engine.session.state() != SessionState.CLOSED).count();
   }
 
   private long recordBytes(int model) {
     return withStore ? store.geometry().recordBytes(layout(model).blockBytes()) : 4096;
   }
 
-  /** The second model has blocks of another size, so that memory and segments hold a mixture. */
-  private ShardLayout layout(int model) {
-    return new ShardLayout(ranks, SHARD_BYTES * (model + 1));
+  /**
+   * The second model has blocks of another size, so that memory and segments hold a mixture; the third has blocks of
+   * the first one's size, so that nothing but their names keeps them apart.
+   */
+  ShardLayout layout(int model) {
+    return new ShardLayout(ranks, SHARD_BYTES * (model % 2 + 1));
   }
 
-  private static Namespace namespace(int model) {
-    return Namespace.builder("simulated", "1", Digest.ZERO).scope("model " + model).build();
+  static Namespace namespace(int model) {
+    return NAMESPACES.get(model);
   }
 
   private void closeEngine() {
@@ -242,7 +342,8 @@ final class Simulation {
   }
 
   private void loseEngine() {
-    Engine engine = pick(engines);
+    Engine closing = pick(gone);
+    Engine engine = closing != null && closing.session.state() == SessionState.CLOSING ? closing : pick(engines);
     if (engine != null) {
       engines.remove(engine);
       core.lose(engine.session);
@@ -253,6 +354,9 @@ final class Simulation {
   }
 
   private void forget(Engine engine) {
+    if (!gone.contains(engine)) {
+      gone.add(engine);
+    }
     asked.removeIf(a -> a.engine == engine);
     leased.removeIf(l -> l.engine == engine);
   }
@@ -261,22 +365,16 @@ final class Simulation {
     Engine engine = pick(lost);
     if (engine != null) {
       lost.remove(engine);
-      saving.removeIf(s -> s.save.state() == SaveState.QUARANTINED && isOf(s, engine));
+      saving.removeIf(s -> s.engine == engine);
       restoring.removeIf(r -> r.engine == engine);
       core.proveGone(engine.session);
     }
   }
 
-  private boolean isOf(Saving s, Engine engine) {
-    return savers.get(s) == engine;
-  }
-
-  private final Map<Saving, Engine> savers = new IdentityHashMap<>();
-
   // ---- queries
 
   /** Chains through a tree with few branches, so that prefixes meet. */
-  private PrefixChain chain() {
+  PrefixChain chain() {
     int depth = 1 + random.nextInt(MAX_DEPTH);
     int[] tokens = new int[depth];
     for (int i = 0; i < depth; i++) {
@@ -291,7 +389,44 @@ final class Simulation {
       return;
     }
     PrefixChain chain = chain();
-    asked.add(new Asked(core.query(engine.session, chain), chain, engine));
+    Asked earlier = pick(asked);
+    if (earlier != null && random.nextInt(4) == 0) {
+      replace(earlier, chain);
+      return;
+    }
+    int visible = Inventory.visible(core, engine.session, chain);
+    int resident = Inventory.resident(core, engine.session, chain);
+    asked(core.query(engine.session, chain), chain, engine, visible, resident);
+  }
+
+  /** A prompt changed while its query was under way. */
+  private void replace(Asked earlier, PrefixChain chain) {
+    if (earlier.ticket.state().isFinal()) {
+      return;
+    }
+    int visible = Inventory.visible(core, earlier.engine.session, chain);
+    int resident = Inventory.resident(core, earlier.engine.session, chain);
+    QueryId id = earlier.ticket.id();
+    CoreTicket ticket = core.query(earlier.engine.session, new QueryId(id.operation(), id.revision() + 1), chain);
+    if (earlier.ticket.state() != TicketState.CANCELLED) {
+      throw new Violation("a replaced query is " + earlier.ticket.state());
+    }
+    asked.remove(earlier);
+    asked(ticket, chain, earlier.engine, visible, resident);
+  }
+
+  private void asked(CoreTicket ticket, PrefixChain chain, Engine engine, int visible, int resident) {
+    Asked a = new Asked(ticket, chain, engine);
+    asked.add(a);
+    everAsked.add(a);
+    int hopes = ticket.hitInMemory() + ticket.missing();
+    boolean cut = ticket.ending() == MissReason.OVER_BUDGET || ticket.ending() == MissReason.NO_MEMORY;
+    if (ticket.state() != TicketState.BUSY && (cut ? hopes > visible : hopes != visible)) {
+      throw new Violation(visible + " blocks of " + chain + " are stored, and " + hopes + " are to be served");
+    }
+    if (ticket.state() == TicketState.PENDING && resident >= hopes) {
+      throw new Violation("a query waits for blocks that are all in memory");
+    }
   }
 
   private void poll() {
@@ -303,12 +438,13 @@ final class Simulation {
     if (a.ticket.state() == TicketState.READY) {
       asked.remove(a);
       CoreLease lease = core.claim(a.ticket);
+      claimed.put(a.ticket, lease);
       for (int block = 0; block < lease.blocks(); block++) {
         if (!everSaved.contains(name(a.engine.model, a.chain, block))) {
           throw new Violation("block " + block + " of " + a.chain + " was never saved by all ranks");
         }
       }
-      leased.add(new Leased(lease, a.chain, a.engine));
+      leased.add(new Leased(lease, a.chain, a.engine, new BitSet()));
     } else if (a.ticket.state().isFinal()) {
       asked.remove(a);
     }
@@ -330,38 +466,30 @@ final class Simulation {
       return;
     }
     int rank = random.nextInt(ranks);
-    boolean taken = restoring.stream().anyMatch(r -> r.restore.state() != RestoreState.RETIRED
-        && r.rank == rank && leaseOf(r) == l.lease);
+    boolean taken = l.taken.get(rank);
     try {
       CoreRestore restore = core.restore(l.engine.session, l.lease, rank);
       if (taken) {
         throw new Violation("a rank took its share twice");
       }
-      Restoring r = new Restoring(restore, l.chain, rank, l.engine);
-      leaseOfRestore.put(r, l.lease);
-      restoring.add(r);
+      l.taken.set(rank);
+      restoring.add(new Restoring(restore, l.lease, l.chain, rank, l.engine));
     } catch (OrbitKvException e) {
-      if (!taken && l.lease.state() == LeaseState.HELD && !drainedRanks.contains(l.lease.id() + "/" + rank)) {
+      if (!taken && l.lease.state() == LeaseState.HELD) {
         throw new Violation("a share was refused: " + e.getMessage());
       }
     }
     if (l.lease.state() != LeaseState.HELD) {
       leased.remove(l);
+      spent.add(l);
     }
-  }
-
-  private final Map<Restoring, CoreLease> leaseOfRestore = new IdentityHashMap<>();
-  private final Set<String> drainedRanks = new HashSet<>();
-
-  private CoreLease leaseOf(Restoring r) {
-    return leaseOfRestore.get(r);
   }
 
   private void compare(Restoring r) {
     for (int block = 0; block < r.restore.blocks(); block++) {
       int bytes = layout(r.engine.model).shardBytes();
       MemorySegment shard = pool.slice(r.restore.shardAt(block), bytes);
-      if (!matches(shard, r.engine.model, r.chain, block, r.rank)) {
+      if (!ShardBytes.matches(shard, r.engine.model, r.chain, block, r.rank)) {
         throw new Violation("wrong bytes in block " + block + " of " + r.chain + ", rank " + r.rank);
       }
       seen.merge("bytes_compared", (long) bytes, Long::sum);
@@ -378,14 +506,15 @@ final class Simulation {
       return;
     }
     restoring.remove(r);
-    drainedRanks.add(leaseOf(r).id() + "/" + r.rank);
     core.drained(r.restore);
+    drained = r;
   }
 
   private void closeLease() {
     Leased l = pick(leased);
     if (l != null) {
       leased.remove(l);
+      spent.add(l);
       core.close(l.lease);
     }
   }
@@ -400,10 +529,7 @@ final class Simulation {
     PrefixChain chain = chain();
     int from = random.nextInt(3) == 0 ? random.nextInt(chain.blocks()) : 0;
     int rank = random.nextInt(ranks);
-    CoreSave save = core.reserve(engine.session, rank, chain, from, chain.blocks());
-    Saving s = new Saving(save, chain, pool);
-    savers.put(s, engine);
-    ranksOfSave.put(s, rank);
+    Saving s = reserve(engine, rank, chain, from);
     saving.add(s);
     if (random.nextInt(3) != 0) {
       // Most saves are short, so that most blocks get all their ranks.
@@ -412,18 +538,17 @@ final class Simulation {
       commit(s);
       for (int other = 0; other < ranks; other++) {
         if (other != rank) {
-          CoreSave more = core.reserve(engine.session, other, chain, from, chain.blocks());
-          Saving m = new Saving(more, chain, pool);
-          savers.put(m, engine);
-          ranksOfSave.put(m, other);
-          writeAll(m);
-          commit(m);
+          Saving more = reserve(engine, other, chain, from);
+          writeAll(more);
+          commit(more);
         }
       }
     }
   }
 
-  private final Map<Saving, Integer> ranksOfSave = new IdentityHashMap<>();
+  private Saving reserve(Engine engine, int rank, PrefixChain chain, int from) {
+    return new Saving(engine, rank, core.reserve(engine.session, rank, chain, from, chain.blocks()), chain, pool);
+  }
 
   private void write() {
     Saving s = pick(saving);
@@ -441,9 +566,9 @@ final class Simulation {
   private void write(Saving s, int i) {
     int block = s.save.first() + i;
     if (s.save.wants(block) && !s.written[i]) {
-      int model = savers.get(s).model;
+      int model = s.engine.model;
       MemorySegment shard = pool.slice(s.save.shardAt(block), layout(model).shardBytes());
-      fill(shard, model, s.chain, block, ranksOfSave.get(s));
+      s.crcs[i] = ShardBytes.write(shard, model, s.chain, block, s.rank);
       s.written[i] = true;
     }
   }
@@ -454,6 +579,7 @@ final class Simulation {
       return;
     }
     saving.remove(s);
+    ended = s;
     if (random.nextInt(4) == 0) {
       core.abort(s.save);
     } else {
@@ -462,19 +588,22 @@ final class Simulation {
   }
 
   private void commit(Saving s) {
-    int[] crcs = new int[s.save.blocks()];
-    for (int i = 0; i < crcs.length; i++) {
-      crcs[i] = s.written[i] ? 7 * i + 1 : 0;
+    int shards = 0;
+    for (int i = 0; i < s.written.length; i++) {
       if (s.written[i]) {
-        String name = name(savers.get(s).model, s.chain, s.save.first() + i);
+        shards++;
+        String name = name(s.engine.model, s.chain, s.save.first() + i);
         BitSet saved = ranksSaved.computeIfAbsent(name, ignored -> new BitSet());
-        saved.set(ranksOfSave.get(s));
+        saved.set(s.rank);
         if (saved.cardinality() == ranks) {
           everSaved.add(name);
         }
       }
     }
-    core.commit(s.save, crcs, s.written);
+    int committed = core.commit(s.save, s.crcs, s.written);
+    if (committed != shards) {
+      throw new Violation(shards + " shards were written and " + committed + " committed");
+    }
   }
 
   // ---- the store
@@ -489,7 +618,9 @@ final class Simulation {
           default -> StoreStatus.IO_ERROR;
         };
       }
+      int writes = Inventory.writes(core);
       store.completeOne(random, forced, readsFail);
+      checkDemandFirst(writes);
       check();
     }
   }
@@ -499,11 +630,10 @@ final class Simulation {
       return;
     }
     SimDisk.Segment segment = disk.segments[random.nextInt(disk.segments.length)];
-    if (random.nextInt(3) == 0) {
-      segment.extents.pollFirstEntry();
-    } else {
-      segment.extents.values().stream().skip(random.nextInt(4)).findFirst().ifPresent(extent -> extent.damaged = true);
-    }
+    segment.extents.values().stream().skip(random.nextInt(4)).findFirst().ifPresent(extent -> {
+      extent.damaged = true;
+      extent.lost = random.nextInt(3) == 0;
+    });
   }
 
   private void restart() {
@@ -514,7 +644,7 @@ final class Simulation {
     settle();
     core.sealStore();
     settle();
-    Set<String> stored = readable();
+    Set<String> stored = stored();
     reopen();
     if (!faulty) {
       requireFound(stored);
@@ -522,7 +652,7 @@ final class Simulation {
   }
 
   private void crash() {
-    Set<String> stored = readable();
+    Set<String> stored = stored();
     if (withStore) {
       store.crash(random);
     }
@@ -535,22 +665,37 @@ final class Simulation {
   private void reopen() {
     note();
     seen.merge("restarts", 1L, Long::sum);
-    engines.clear();
-    asked.clear();
-    leased.clear();
-    restoring.clear();
-    saving.clear();
-    lost.clear();
+    List.of(engines, asked, leased, restoring, saving, lost, gone, everAsked, spent).forEach(List::clear);
+    claimed.clear();
+    drained = null;
+    ended = null;
     core.close();
     start();
+    readable().forEach((name, place) -> {
+      if (disk.youngest(name) != place) {
+        throw new Violation("block " + name + " was recovered at " + place + ", its youngest copy is at "
+            + disk.youngest(name));
+      }
+    });
   }
 
-  private Set<String> readable() {
-    return withStore ? Inventory.readable(core) : Set.of();
+  private Map<String, Long> readable() {
+    return withStore ? Inventory.readable(core) : Map.of();
+  }
+
+  /** Returns the names of the blocks that the core says are on the disk, after a look at the disk. */
+  private Set<String> stored() {
+    Map<String, Long> readable = readable();
+    readable.forEach((name, place) -> {
+      if (!disk.isReported(place)) {
+        throw new Violation("block " + name + " counts as written at " + place + ", where no write ended well");
+      }
+    });
+    return readable.keySet();
   }
 
   private void requireFound(Set<String> stored) {
-    Set<String> found = readable();
+    Set<String> found = readable().keySet();
     for (String name : stored) {
       if (!found.contains(name)) {
         throw new Violation("block " + name + " was committed and is gone after a restart");
@@ -582,23 +727,19 @@ final class Simulation {
         core.abort(s.save);
       }
     }
-    for (Engine engine : lost) {
-      if (core.stats().quarantinedBytes() == 0 && holdsSomething(engine)) {
-        throw new Violation("a lost engine's grants are not counted as quarantined");
-      }
-    }
     lost.forEach(engine -> core.proveGone(engine.session));
     lost.clear();
     restoring.clear();
     saving.clear();
   }
 
-  private boolean holdsSomething(Engine engine) {
-    return restoring.stream().anyMatch(r -> r.engine == engine)
-        || saving.stream().anyMatch(s -> savers.get(s) == engine && s.save.wanted() > 0);
-  }
-
   private void finish() {
+    settle();
+    for (Asked a : asked) {
+      if (a.ticket.state() == TicketState.PENDING) {
+        throw new Violation("a query waits for ever");
+      }
+    }
     for (Engine engine : engines) {
       core.close(engine.session);
       if (engine.session.state() == SessionState.OPEN) {
@@ -618,49 +759,15 @@ final class Simulation {
     if (!core.isWritten()) {
       throw new Violation("blocks wait to be written and nothing is under way: " + Inventory.describe(core));
     }
+    stored();
     note();
   }
-
-  // ---- bytes
 
   private static String name(int model, PrefixChain chain, int block) {
     return namespace(model) + "/" + chain.hash(block).toHex();
   }
 
-  private void misuse() {
-    Engine engine = pick(engines);
-    if (engine == null) {
-      return;
-    }
-    try {
-      core.query(engine.session, new QueryId(0, 0), chain());
-      // The id was new, or live with the same chain.
-    } catch (OrbitKvException e) {
-      return;
-    }
-    asked.removeIf(a -> a.ticket.state().isFinal());
-  }
-
-  private static void fill(MemorySegment shard, int model, PrefixChain chain, int block, int rank) {
-    for (long at = 0; at < shard.byteSize(); at += 8) {
-      shard.set(ValueLayout.JAVA_LONG_UNALIGNED, at, word(model, chain, block, rank, at));
-    }
-  }
-
-  private static boolean matches(MemorySegment shard, int model, PrefixChain chain, int block, int rank) {
-    for (long at = 0; at < shard.byteSize(); at += 8) {
-      if (shard.get(ValueLayout.JAVA_LONG_UNALIGNED, at) != word(model, chain, block, rank, at)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  private static long word(int model, PrefixChain chain, int block, int rank, long at) {
-    return chain.word(block, 1) + model * 31L + rank * 1_000_003L + at;
-  }
-
-  private <T> T pick(List<T> list) {
+  <T> T pick(List<T> list) {
     return list.isEmpty() ? null : list.get(random.nextInt(list.size()));
   }
 }

@@ -12,7 +12,6 @@ import org.junit.jupiter.api.Test;
 class SimulatorTest {
 
   private static final long RUNS = 20_000;
-  private static final int EVENTS = 160;
 
   @Test
   void everyInvariantHoldsOverTwentyThousandSeeds() {
@@ -33,7 +32,7 @@ class SimulatorTest {
   private static Map<String, Long> run(long seed) {
     try {
       Simulation simulation = new Simulation(seed);
-      simulation.run(EVENTS);
+      simulation.run(SimulatorMain.EVENTS);
       return simulation.seen();
     } catch (RuntimeException | AssertionError e) {
       throw new AssertionError("seed " + seed + " fails: " + e + "; replay it with -Dorbitkv.sim.seed=" + seed, e);

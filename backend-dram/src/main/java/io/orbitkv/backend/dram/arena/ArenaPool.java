@@ -81,7 +81,8 @@ final class ArenaPool implements MemoryPool {
   @Override
   public void free(long offset) {
     if (offset < 0 || offset >= memory.byteSize() || offset % ALIGNMENT != 0) {
-      throw new IllegalStateException("offset " + offset + " is no extent of a pool of " + memory.byteSize() + " bytes");
+      throw new IllegalStateException(
+          "offset " + offset + " is no extent of a pool of " + memory.byteSize() + " bytes");
     }
     extents.free((int) (offset / ALIGNMENT));
   }

@@ -15,8 +15,8 @@ import java.util.Arrays;
  * most 1/32 larger. Up to {@value #LOOK} extents of the size's own class are looked at first: blocks of one size, the
  * usual case, are so reused exactly, whether or not their size is a class boundary.
  *
- * <p><b>Memory.</b> At most 112 bytes for each of the most extents ever allocated at once: no two free extents touch, so
- * there are at most twice as many rows of 24 bytes, in arrays that growth may double, and 16 bytes of index.
+ * <p><b>Memory.</b> At most 112 bytes for each of the most extents ever allocated at once: no two free extents touch,
+ * so there are at most twice as many rows of 24 bytes, in arrays that growth may double, and 16 bytes of index.
  */
 final class ExtentAllocator {
 
@@ -149,7 +149,8 @@ final class ExtentAllocator {
   void free(int first) {
     int row = allocated.remove(first, start);
     if (row == ExtentIndex.NONE) {
-      throw new IllegalStateException("no allocated extent begins at unit " + first + ": freed twice, or never granted");
+      throw new IllegalStateException(
+          "no allocated extent begins at unit " + first + ": freed twice, or never granted");
     }
     allocatedUnits = allocatedUnits - size[row];
     release(row);

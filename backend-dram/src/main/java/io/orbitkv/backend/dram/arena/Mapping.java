@@ -152,9 +152,12 @@ final class Mapping implements AutoCloseable {
   /** Unmaps and closes the file. Every view of it ends. */
   @Override
   public void close() {
-    arena.close();
-    if (fd >= 0) {
-      system.close(fd);
+    try {
+      arena.close();
+    } finally {
+      if (fd >= 0) {
+        system.close(fd);
+      }
     }
   }
 

@@ -25,7 +25,8 @@ final class RuntimeDirectory implements AutoCloseable {
 
   private static final String LOCK_FILE = "arena.lock";
   private static final String ARENA_FILE = "blocks.arena";
-  private static final Set<PosixFilePermission> PRIVATE = PosixFilePermissions.fromString("rwx------");
+  private static final Set<PosixFilePermission> PRIVATE = Set.of(
+      PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE);
 
   private final SystemCalls system;
   private final Path path;
@@ -73,7 +74,8 @@ final class RuntimeDirectory implements AutoCloseable {
         || !PRIVATE.containsAll(attributes.permissions())) {
       throw new RefusedException("runtime directory " + path + " is "
           + PosixFilePermissions.toString(attributes.permissions()) + " of " + attributes.owner().getName()
-          + ", expected a folder rwx------ of " + user + ": others must not read the cache; chmod 700 it or name another");
+          + ", expected a folder rwx------ of " + user
+          + ": others must not read the cache; chmod 700 it or name another");
     }
   }
 
@@ -140,7 +142,7 @@ final class RuntimeDirectory implements AutoCloseable {
     return fileSystem.getBlockSize();
   }
 
-  /** Removes the arena and gives the folder up; the lock file stays, since deleting it would let two owners lock two. */
+  /** Removes the arena and gives the folder up. The lock file stays: if it were deleted, two owners could lock two. */
   @Override
   public void close() {
     if (lock >= 0) {
@@ -150,6 +152,7 @@ final class RuntimeDirectory implements AutoCloseable {
         System.getLogger(RuntimeDirectory.class.getName())
             .log(System.Logger.Level.WARNING, "arena file " + arenaFile() + " was not removed: " + e);
       }
+      system.ftruncate(lock, 0); // So that the next owner is never called by this one's number.
       system.close(lock);
       lock = -1;
     }

@@ -8,8 +8,9 @@ import java.io.IOException;
 import java.nio.file.Path;
 
 /**
- * A file on a memory file system, mapped by this process and, by path, by others of the same user. On tmpfs it gets huge
- * pages where the mount grants them ({@code huge=advise}, {@code within_size} or {@code always}), on hugetlbfs always.
+ * A file on a memory file system, mapped by this process and, by path, by others of the same user. On tmpfs it gets
+ * huge pages where the mount grants them ({@code huge=advise}, {@code within_size} or {@code always}), on hugetlbfs
+ * always.
  */
 public final class SharedMemory implements HostMemory {
 

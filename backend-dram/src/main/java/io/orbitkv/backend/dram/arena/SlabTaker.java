@@ -7,8 +7,8 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * Takes the memory of a mapping slab by slab on threads of its own. Slabs may become ready in any order; what it reports
- * as ready is the run from the start without a gap. The first failure ends it: what is ready stays ready.
+ * Takes the memory of a mapping slab by slab on threads of its own. Slabs may become ready in any order; what it
+ * reports as ready is the run from the start without a gap. The first failure ends it: what is ready stays ready.
  */
 final class SlabTaker implements AutoCloseable {
 

@@ -16,8 +16,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.file.Path;
 
 /**
- * The few calls to libc for which the platform has no interface of its own. Bound when a pool is opened, by the process's
- * own libc: no library is loaded. Each returns what libc returned, or the negated errno. Thread-safe.
+ * The few calls to libc for which the platform has no interface of its own. Bound when a pool is opened, by the
+ * process's own libc: no library is loaded. Each returns what libc returned, or the negated errno. Thread-safe.
  */
 final class SystemCalls {
 
@@ -67,7 +67,8 @@ final class SystemCalls {
       throw new UnavailableException("this memory needs 64-bit Linux, found " + System.getProperty("os.name") + " "
           + System.getProperty("os.arch"));
     }
-    open = bind("open", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT), Linker.Option.firstVariadicArg(2));
+    open = bind("open", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT),
+        Linker.Option.firstVariadicArg(2));
     close = bind("close", FunctionDescriptor.of(JAVA_INT, JAVA_INT));
     flock = bind("flock", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT));
     ftruncate = bind("ftruncate", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_LONG));

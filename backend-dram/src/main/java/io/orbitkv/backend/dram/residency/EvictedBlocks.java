@@ -10,9 +10,9 @@ import java.util.function.Consumer;
  * What is remembered of blocks that left memory, by fingerprint: the last {@value #CAPACITY} of them, in a Caffeine
  * cache.
  *
- * <p>The cache's clock is driven by departures: each moves it on by one {@link #STEP}, and an entry expires after {@value
- * #CAPACITY} steps. So the bound is exact, the oldest departure goes first, and the same calls give the same history; a
- * bound by size would let the cache choose, in part at random.
+ * <p>The cache's clock is driven by departures: each moves it on by one {@link #STEP}, and an entry expires after
+ * {@value #CAPACITY} steps. So the bound is exact, the oldest departure goes first, and the same calls give the same
+ * history; a bound by size would let the cache choose, in part at random.
  *
  * <p>An entry costs about 150 bytes, 10 MB in all. It is the one allocation that a departing block costs: the history
  * must hold it as an object, and it is short beside the bytes that left.

@@ -5,12 +5,13 @@ import java.util.Arrays;
 /**
  * How soon blocks of each class come back, and what a block of some age therefore promises.
  *
- * <p>For every class the chance to come back is measured by age, in the way of a life table: of all blocks that reached
- * an age, how many came back at it; blocks that still wait, or were lost from sight, count for the ages they reached. A
- * block's <em>promise</em> is the best ratio, over all times it might be kept, of the chance that it comes back by then to
- * the time it is expected to stay: hits for a unit of room and time, as good as they can be had from it (its Gittins
- * index). On the curve of chance against expected stay it is the steepest line from the block's age to any later point,
- * so a pass from the oldest age down over the upper hull of the curve finds the promises of all ages.
+ * <p>For every class the chance to come back is measured by age, in the way of a life table: of all blocks that
+ * reached an age, how many came back at it; blocks that still wait, or were lost from sight, count for the ages they
+ * reached. A block's <em>promise</em> is the best ratio, over all times it might be kept, of the chance that it comes
+ * back by then to the time it is expected to stay: hits for a unit of room and time, as good as they can be had from
+ * it (its Gittins index). On the curve of chance against expected stay it is the steepest line from the block's age
+ * to any later point, so a pass from the oldest age down over the upper hull of the curve finds the promises of all
+ * ages.
  */
 final class ReturnTimes {
 
@@ -27,8 +28,9 @@ final class ReturnTimes {
   private static final int AGES = INTERVALS * 24;
 
   /**
-   * A class's own observations count against those of the class below as if that had made this many at each age: a class
-   * of which nothing is known yet is taken for the one below, never for worthless. (1 to 16 are within 0.2 points.)
+   * A class's own observations count against those of the class below as if that had made this many at each age: a
+   * class of which nothing is known yet is taken for the one below, never for worthless. (1 to 16 are within 0.2
+   * points.)
    */
   private static final double BORROWED = 4;
 

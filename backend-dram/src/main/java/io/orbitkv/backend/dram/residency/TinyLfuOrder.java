@@ -7,8 +7,8 @@ import io.orbitkv.api.spi.EvictionOrder;
 
 /**
  * Lets a Caffeine cache rank the blocks in memory, as a cache of single blocks would, and takes the coldest that can
- * leave. The cache holds every block, keyed by fingerprint, so that the frequencies it counts outlive a block's stay. It
- * never evicts by itself: its maximum is raised before it would.
+ * leave. The cache holds every block, keyed by fingerprint, so that the frequencies it counts outlive a block's stay.
+ * It never evicts by itself: its maximum is raised before it would.
  *
  * <p>A use is told to the cache for the whole prefix, deepest block first, so that ancestors are warmer than what hangs
  * on them and few blocks that must stay are passed over. That costs O(depth) a use, and entries are objects: this order
@@ -78,7 +78,7 @@ final class TinyLfuOrder implements EvictionOrder {
 
   @Override
   public int victim() {
-    return eviction.coldest(order ->
-        order.mapToInt(Policy.CacheEntry::getValue).filter(block -> states.get(block) == RELEASABLE).findFirst().orElse(NONE));
+    return eviction.coldest(order -> order.mapToInt(Policy.CacheEntry::getValue)
+        .filter(block -> states.get(block) == RELEASABLE).findFirst().orElse(NONE));
   }
 }

@@ -21,7 +21,8 @@ class ExtentAllocatorProperties {
 
   @Property(tries = 150)
   void everyGrantIsFreeRoomAndEveryRefusalIsHonest(
-      @ForAll long seed, @ForAll @IntRange(min = 1, max = 3) int shape, @ForAll @IntRange(min = 1, max = 600) int steps) {
+      @ForAll long seed, @ForAll @IntRange(min = 1, max = 3) int shape,
+      @ForAll @IntRange(min = 1, max = 600) int steps) {
     Random random = new Random(seed);
     ExtentAllocator extents = new ExtentAllocator();
     model.clear();
@@ -143,8 +144,10 @@ class ExtentAllocatorProperties {
     int first = extents.allocate(10);
     extents.allocate(10);
     extents.free(first);
-    assertThatThrownBy(() -> extents.free(first)).isInstanceOf(IllegalStateException.class).hasMessageContaining("unit 0");
-    assertThatThrownBy(() -> extents.free(15)).isInstanceOf(IllegalStateException.class).hasMessageContaining("unit 15");
+    assertThatThrownBy(() -> extents.free(first))
+        .isInstanceOf(IllegalStateException.class).hasMessageContaining("unit 0");
+    assertThatThrownBy(() -> extents.free(15))
+        .isInstanceOf(IllegalStateException.class).hasMessageContaining("unit 15");
     assertThat(extents.allocatedUnits()).isEqualTo(10);
   }
 }

@@ -49,7 +49,8 @@ class MappingTest {
     Path file = folder.resolve("arena");
     try (Mapping mapping = Mapping.ofFile(system, file, 8 * MIB, 4096, true)) {
       truncate(file, 4 * MIB);
-      assertThatThrownBy(() -> mapping.take(6 * MIB, MIB)).isInstanceOf(IOException.class).hasMessageContaining("EFAULT");
+      assertThatThrownBy(() -> mapping.take(6 * MIB, MIB))
+          .isInstanceOf(IOException.class).hasMessageContaining("EFAULT");
     }
   }
 

@@ -129,7 +129,8 @@ class EvictionOrderProperties {
 
   @Property(tries = 30)
   void noOrderHitsMoreThanTheClairvoyant(
-      @ForAll("policies") ResidencyPolicy policy, @ForAll long seed, @ForAll @IntRange(min = 8, max = 60) int capacity) {
+      @ForAll("policies") ResidencyPolicy policy, @ForAll long seed,
+      @ForAll @IntRange(min = 8, max = 60) int capacity) {
     Trace trace = randomTree(new Random(seed));
     assertThat(TraceReplay.hits(trace, open(policy, capacity), capacity))
         .isLessThanOrEqualTo(Clairvoyant.hits(trace, capacity));

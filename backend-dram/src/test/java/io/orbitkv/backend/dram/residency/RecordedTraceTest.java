@@ -124,7 +124,8 @@ class RecordedTraceTest {
     String text = Files.readString(document);
     String begin = "<!-- table: begin -->\n";
     String end = "<!-- table: end -->";
-    String written = text.substring(0, text.indexOf(begin) + begin.length()) + table() + text.substring(text.indexOf(end));
+    String written =
+        text.substring(0, text.indexOf(begin) + begin.length()) + table() + text.substring(text.indexOf(end));
     if (Boolean.getBoolean("orbitkv.write-docs")) {
       Files.writeString(document, written);
     }
@@ -134,8 +135,9 @@ class RecordedTraceTest {
   private String table() {
     StringBuilder table = new StringBuilder();
     for (Trace trace : traces) {
-      table.append(String.format(Locale.ROOT, "%n**%s**: %,d requests, %,d blocks queried, %.1f %% hit by memory without"
-              + " end.%n%n| policy |", trace.name(), trace.requests().size(), trace.blocks(),
+      table.append(String.format(Locale.ROOT, "%n**%s**: %,d requests, %,d blocks queried, "
+              + "%.1f %% hit by memory without end.%n%n| policy |",
+          trace.name(), trace.requests().size(), trace.blocks(),
           100.0 * TraceReplay.hitsWithoutEviction(trace) / trace.blocks()));
       for (int capacity : CAPACITIES) {
         table.append(String.format(Locale.ROOT, " %,d blocks |", capacity));

@@ -1,0 +1,257 @@
+package io.orbitkv.core.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.FieldSource;
+
+/**
+ * Shows that the simulator can see: each kind of fault that its invariants are about is planted in the core, and must
+ * be found. A fault that is not found is a hole in the simulator.
+ */
+@Execution(ExecutionMode.CONCURRENT)
+class PlantedBugsTest {
+
+  static final List<PlantedBug> BUGS = List.of(
+
+      // 1. A stored byte is reachable only through its exact key.
+
+      new PlantedBug(1, "namespaces share their blocks", "machine/Blocks.java",
+          "new ScopeName(namespace, group)", "new ScopeName(null, group)"),
+      new PlantedBug(1, "a block is looked for in another namespace", "machine/Blocks.java",
+          "directory.find(scope.number(), chain, block)", "directory.find(0, chain, block)"),
+      new PlantedBug(1, "a rank is given another rank's shard", "machine/Leases.java",
+          "session.payloadAt() + (long) rank * scope.layout().shardBytes()", "session.payloadAt()"),
+
+      // 2. Nothing is visible before it is complete and committed, in any tier.
+
+      new PlantedBug(2, "a block is promoted before its parent", "machine/Arrivals.java",
+          "if (parent == BlockTable.NONE || table.isResident(parent)) {", "if (parent >= BlockTable.NONE) {"),
+      new PlantedBug(2, "a block is visible before all ranks committed", "machine/Arrivals.java",
+          "return commits == crcs.length;", "return commits > 0;"),
+      new PlantedBug(2, "a query is answered before its reads end", "machine/Queries.java",
+          "if (ticket.missing == 0) {\n"
+              + "      ready(ticket);",
+          "if (ticket.hoped > 0) {\n"
+              + "      ready(ticket);"),
+      new PlantedBug(2, "a failed write counts as written", "machine/StoreTier.java",
+          "      if (status == StoreStatus.OK) {\n"
+              + "        table.on(row, ExtentState.Event.COMMIT);",
+          "      if (status != StoreStatus.CLOSED) {\n"
+              + "        table.on(row, ExtentState.Event.COMMIT);"),
+      new PlantedBug(2, "a block is written before its parent", "machine/StoreTier.java",
+          "    write(top);", "    write(row);"),
+      new PlantedBug(2, "an extent is given up and its descendants' are forgotten", "machine/StoreTier.java",
+          "      if (child != BlockTable.NONE) {\n"
+              + "        stack.push(child);",
+          "      if (child < BlockTable.NONE) {\n"
+              + "        stack.push(child);"),
+      new PlantedBug(2, "a block leaves memory before its children", "machine/MemoryTier.java",
+          "table.holds(row) == 0 && table.memoryChildren(row) == 0", "table.holds(row) == 0"),
+
+      // 3. Knowing that bytes exist never authorises touching them.
+
+      new PlantedBug(3, "any session can use a lease", "machine/Leases.java",
+          "if (lease.session != session) {", "if (lease.session == null) {"),
+      new PlantedBug(3, "a session that is gone is served", "machine/CacheCore.java",
+          "if (session.state() != SessionState.OPEN) {\n"
+              + "      throw",
+          "if (session.state() == null) {\n"
+              + "      throw"),
+
+      // 4. Memory is used again only after proof that nothing was submitted, or of drain.
+
+      new PlantedBug(4, "memory is not held while the SSD writes from it", "machine/StoreTier.java",
+          "    memory.hold(row);\n"
+              + "    open.inFlight++;",
+          "    open.inFlight++;"),
+      new PlantedBug(4, "a leased block can leave", "machine/MemoryTier.java",
+          "table.holds(row) == 0 && table.memoryChildren(row) == 0", "table.memoryChildren(row) == 0"),
+      new PlantedBug(4, "closing a lease ends the restores under way", "machine/Leases.java",
+          "lease.restores == 0 ? LeaseState.Event.CLOSE_IDLE : LeaseState.Event.CLOSE", "LeaseState.Event.CLOSE_IDLE"),
+      new PlantedBug(4, "a lease that expires frees what a restore reads", "machine/Leases.java",
+          "      close(lease);\n"
+              + "    }\n"
+              + "  }",
+          "      close(lease);\n"
+              + "      if (lease.state == LeaseState.DRAINING) {\n"
+              + "        memory.release(lease.row);\n"
+              + "      }\n"
+              + "    }\n"
+              + "  }"),
+      new PlantedBug(4, "the first drain retires a lease", "machine/Leases.java",
+          "lease.restores == 0 && lease.state == LeaseState.DRAINING", "lease.state == LeaseState.DRAINING"),
+      new PlantedBug(4, "a lost session's saves are ended at once", "machine/CacheCore.java",
+          "session.saves.forEach(save -> save.on(SaveState.Event.LOSE));",
+          "new ArrayList<>(session.saves).forEach(this::abort);"),
+      new PlantedBug(4, "a lost session's restores are ended at once", "machine/CacheCore.java",
+          "session.restores.forEach(restore -> restore.on(RestoreState.Event.LOSE));",
+          "new ArrayList<>(session.restores).forEach(restore -> leases.end(restore, RestoreState.Event.DRAIN));"),
+      new PlantedBug(4, "a block that is dropped takes memory from its writers", "machine/Arrivals.java",
+          "        if (fill.writers == 0) {\n"
+              + "          memory.free(at);",
+          "        if (fill.writers >= 0) {\n"
+              + "          memory.free(at);"),
+      new PlantedBug(4, "a segment is emptied under its readers", "machine/StoreTier.java",
+          " || emptying.inFlight > 0) {", ") {"),
+      new PlantedBug(4, "a segment is emptied before its extents have moved", "machine/StoreTier.java",
+          "emptying.rows.size() > 0 || emptying.liveBytes > 0 || ", "emptying.rows.size() > 0 || "),
+      new PlantedBug(4, "a staging extent is not given back", "machine/StoreTier.java",
+          "    } else {\n"
+              + "      memory.free(carry.memoryAt);",
+          "    } else {\n"
+              + "      memory.pool();"),
+
+      new PlantedBug(4, "quarantined memory is not counted", "machine/CacheCore.java",
+          "if (session.state() == SessionState.LOST) {", "if (session.state() == SessionState.CLOSING) {"),
+
+      // 5. Validation precedes consumption; a rejected operation leaves no trace.
+
+      new PlantedBug(5, "a refused restore uses up its rank's share", "machine/Leases.java",
+          "    if (lease.session != session) {",
+          "    if (lease.session != session) {\n"
+              + "      lease.taken.set(rank);"),
+      new PlantedBug(5, "a refused query cancels the one before it", "machine/Queries.java",
+          "      if (id.revision() < earlier.id.revision()) {",
+          "      if (id.revision() < earlier.id.revision()) {\n"
+              + "        cancel(earlier);"),
+      new PlantedBug(5, "a query that is too early leaves its tables", "machine/Queries.java",
+          "    ticket.on(event);\n"
+              + "    ticket.session.tickets.remove(ticket.id.operation(), ticket);\n"
+              + "    live.remove(ticket);",
+          "    ticket.session.tickets.remove(ticket.id.operation(), ticket);\n"
+              + "    live.remove(ticket);\n"
+              + "    ticket.on(event);"),
+      new PlantedBug(5, "a busy query is charged", "machine/Queries.java",
+          "      busy(ticket, total.limit() +",
+          "      total.charge(1);\n"
+              + "      busy(ticket, total.limit() +"),
+
+      // 6. Cancelling drops interest, never submitted work.
+
+      new PlantedBug(6, "a block that nobody can see takes memory from its read", "machine/Arrivals.java",
+          "case LOADING -> store.detachRead(row);",
+          "case LOADING -> {\n"
+              + "        store.detachRead(row);\n"
+              + "        memory.free(at);\n"
+              + "      }"),
+      new PlantedBug(6, "closing a session ends its saves", "machine/CacheCore.java",
+          "    dropInterests(session);\n"
+              + "    session.on(",
+          "    dropInterests(session);\n"
+              + "    new ArrayList<>(session.saves).forEach(this::abort);\n"
+              + "    session.on("),
+
+      // 7. What is superseded can neither read nor release its successor's state.
+
+      new PlantedBug(7, "reads of a cancelled query still answer it", "machine/Queries.java",
+          "if (ticket.state == TicketState.PENDING && --ticket.missing == 0) {", "if (--ticket.missing == 0) {"),
+      new PlantedBug(7, "a failed read of a cancelled query moves its hold", "machine/Queries.java",
+          "if (ticket.state != TicketState.PENDING) {", "if (ticket.state == null) {"),
+      new PlantedBug(7, "a replaced query lives on", "machine/Queries.java",
+          "      cancel(earlier);\n"
+              + "    } else",
+          "      polled(earlier, now);\n"
+              + "    } else"),
+      new PlantedBug(7, "a token ends the request that has its slot now", "machine/StoreRequests.java",
+          " || generations.get(slot) != (int) (token >>> 32)", ""),
+      new PlantedBug(7, "recovery prefers the older copy", "machine/Recovery.java",
+          "generations[at] < generation;", "generations[at] > generation;"),
+
+      // 8. Every table and wait has a bound and a deadline.
+
+      new PlantedBug(8, "queries of a session have no bound", "machine/Queries.java",
+          "session.tickets.size() >= limits.ticketsPerSession()", "session.tickets.size() < 0"),
+      new PlantedBug(8, "queries have no bound", "machine/Queries.java",
+          "live.size() >= limits.tickets()", "live.size() < 0"),
+      new PlantedBug(8, "pending queries become leases over the bound", "machine/Queries.java",
+          "session.leases.size() + session.pendingTickets() >=", "session.leases.size() >="),
+      new PlantedBug(8, "saves of a session have no bound", "machine/Saves.java",
+          "session.saves.size() < limits.savesPerSession()", "session.saves.size() >= 0"),
+      new PlantedBug(8, "sessions have no bound", "machine/CacheCore.java",
+          "sessions.size() >= limits.sessions()", "sessions.size() < 0"),
+      new PlantedBug(8, "leases have no budget", "machine/Budget.java",
+          "return bytes <= limit - used;", "return bytes <= limit;"),
+      new PlantedBug(8, "writes have no bound", "machine/StoreTier.java",
+          "writes < writeLimit() && ensureOpen(false)", "ensureOpen(false)"),
+      new PlantedBug(8, "queries never expire", "machine/Queries.java",
+          "if (ticket.deadline - now <= 0) {", "if (ticket.deadline - now < Long.MIN_VALUE / 2) {"),
+      new PlantedBug(8, "a charge is not paid back", "machine/Leases.java",
+          "    total.refund(lease.bytes);\n",
+          ""),
+      new PlantedBug(8, "a charge is paid back twice", "machine/Queries.java",
+          "    end(ticket, event);\n"
+              + "    if (lease != null) {",
+          "    end(ticket, event);\n"
+              + "    refund(ticket, Math.min(ticket.charged, ticket.session.budget.used()));\n"
+              + "    if (lease != null) {"),
+
+      // 9. A fault of the cache is a miss: no exception and no hang.
+
+      new PlantedBug(9, "nobody is told of a failed read", "machine/StoreTier.java",
+          "    listener.loadFailed(row);\n",
+          ""),
+      new PlantedBug(9, "a store that waits for its last segment waits for ever", "machine/StoreTier.java",
+          "scope.recordBytes() > carryBudget || !canOpen()", "scope.recordBytes() > carryBudget"),
+
+      // 10. A short or failed transfer never becomes a hit, and bytes are checksummed.
+
+      new PlantedBug(10, "a failed read counts as read", "machine/StoreTier.java",
+          "    if (status == StoreStatus.OK) {\n"
+              + "      readErrors = 0;",
+          "    if (status != StoreStatus.CLOSED) {\n"
+              + "      readErrors = 0;"),
+      new PlantedBug(10, "an extent whose read failed is carried over", "machine/StoreTier.java",
+          "if (status == StoreStatus.OK && !carry.settled) {", "if (!carry.settled) {"),
+      new PlantedBug(10, "a rank's checksum is kept as another's", "machine/Arrivals.java",
+          "crcs[rank] = crc;", "crcs[crcs.length - 1 - rank] = crc;"),
+
+      // 11. Saves and lookups never wait for SSD writes; demand is never dropped for optional work.
+
+      new PlantedBug(11, "a block is not served while it is written", "machine/Queries.java",
+          "this.resident = table::isResident;\n"
+              + "    this.visible = row -> table.isResident(row) || store.isReadable(row);",
+          "this.resident = row -> table.isResident(row)\n"
+              + "        && table.extent(row) != io.orbitkv.core.lifecycle.ExtentState.WRITING;\n"
+              + "    this.visible = row -> this.resident.test(row) || store.isReadable(row);"),
+      new PlantedBug(11, "writes do not leave the device to reads", "machine/StoreTier.java",
+          "return reads > 0 ? Math.min(maxWrites, MAX_WRITES_BESIDE_READS) : maxWrites;", "return maxWrites;"),
+
+      // 12. Unknown layouts are refused.
+
+      new PlantedBug(12, "another layout is let in under the same name", "machine/Blocks.java",
+          "if (!scope.layout().equals(layout)) {", "if (scope.layout() == null) {"),
+
+      // Counters are what callers were told.
+
+      new PlantedBug(9, "a hit is counted in the wrong tier", "machine/Queries.java",
+          "counters.answered(ticket.chain.blocks(), inMemory, lease.blocks - inMemory, ticket.ending);",
+          "counters.answered(ticket.chain.blocks(), lease.blocks, 0, ticket.ending);"));
+
+  @TempDir
+  Path scratch;
+
+  @ParameterizedTest
+  @FieldSource("BUGS")
+  void simulator_findsThePlantedBug(PlantedBug bug) throws Exception {
+    String found = bug.simulate(scratch);
+    assertThat(found).as("what the simulator found").isNotEmpty();
+    long seed = Long.parseLong(found.substring(0, found.indexOf(' ')));
+    assertThatCode(() -> new Simulation(seed).run(SimulatorMain.EVENTS))
+        .as("the core without the bug, with the same seed").doesNotThrowAnyException();
+  }
+
+  @Test
+  void everyInvariantHasABug() {
+    assertThat(BUGS).extracting(PlantedBug::invariant)
+        .containsAll(IntStream.rangeClosed(1, 12).boxed().toList());
+  }
+}
