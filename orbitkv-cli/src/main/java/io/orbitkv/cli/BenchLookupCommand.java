@@ -11,6 +11,7 @@ import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.Backends;
 import io.orbitkv.core.EmbeddedCache.Builder;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.function.BiFunction;
@@ -76,7 +77,7 @@ final class BenchLookupCommand implements Callable<Integer> {
     json.check();
     LookupBench.Settings settings = new LookupBench.Settings(blocks, chain, lookups, seed);
     CacheSettings cacheSettings = new CacheSettings(new ByteSize(settings.memoryBytes()),
-        new ByteSize(MemoryPool.ALIGNMENT), Optional.empty(), Optional.ofNullable(memory), Optional.empty(),
+        new ByteSize(MemoryPool.ALIGNMENT), Optional.empty(), Optional.ofNullable(memory), Optional.empty(), Map.of(),
         Optional.ofNullable(policy), seed);
     LookupBench.Result result;
     try (Cache cache = caches.apply(cacheSettings, plugins.backends()).open().cache();

@@ -12,8 +12,10 @@ import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -54,17 +56,21 @@ final class BenchSsdCommand implements Callable<Integer> {
       description = "Size of each of the two files. Default: ${DEFAULT-VALUE}.")
   private ByteSize fileBytes;
 
-  @Option(names = "--round-bytes", paramLabel = "SIZE", defaultValue = "2GiB",
+  @Option(names = "--round-bytes", paramLabel = "SIZE", defaultValue = "1GiB",
       description = "Bytes of one timed round. Default: ${DEFAULT-VALUE}.")
   private ByteSize roundBytes;
 
-  @Option(names = "--rounds", paramLabel = "N", defaultValue = "5",
+  @Option(names = "--rounds", paramLabel = "N", defaultValue = "7",
       description = "Timed rounds of each kind. Default: ${DEFAULT-VALUE}.")
   private int rounds;
 
   @Option(names = "--storage", paramLabel = "NAME", defaultValue = Builder.DEFAULT_STORAGE,
       description = "Backend to measure. Default: ${DEFAULT-VALUE}.")
   private String storage;
+
+  @Option(names = "--storage-setting", paramLabel = "KEY=VALUE",
+      description = "A setting of the storage backend, as segment-bytes=256MiB; may be given again.")
+  private Map<String, String> storageSettings = new LinkedHashMap<>();
 
   @Option(names = "--memory", paramLabel = "NAME", defaultValue = Builder.DEFAULT_MEMORY,
       description = "Provider of the buffers. Default: ${DEFAULT-VALUE}.")
@@ -93,7 +99,7 @@ final class BenchSsdCommand implements Callable<Integer> {
     List<SsdBench.Result> results = new ArrayList<>();
     for (ByteSize block : blockBytes) {
       SsdBench.Settings settings = new SsdBench.Settings(
-          block.bytes(), depth, fileBytes.bytes(), roundBytes.bytes(), rounds, seed);
+          block.bytes(), depth, fileBytes.bytes(), roundBytes.bytes(), rounds, storageSettings, seed);
       SsdBench bench = new SsdBench(settings, backends.storage(storage), backends.memory(memory));
       try (ScratchFolder folder = ScratchFolder.in(directory);
           Progress progress = terminal.progress("rounds of " + block, rounds)) {

@@ -2,6 +2,8 @@ package io.orbitkv.cli;
 
 import io.orbitkv.api.ByteSize;
 import io.orbitkv.core.EmbeddedCache.Builder;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Optional;
 import picocli.CommandLine.Option;
 
@@ -27,6 +29,10 @@ final class CacheOptions {
       description = "Backend of the SSD tier. Default: " + Builder.DEFAULT_STORAGE + ".")
   private String storage;
 
+  @Option(names = "--storage-setting", paramLabel = "KEY=VALUE",
+      description = "A setting of the storage backend, as segment-bytes=256MiB; may be given again.")
+  private Map<String, String> storageSettings = new LinkedHashMap<>();
+
   CacheSettings settings(ByteSize block, long seed) {
     return new CacheSettings(
         dram,
@@ -34,6 +40,7 @@ final class CacheOptions {
         Optional.ofNullable(ssd),
         Optional.ofNullable(memory),
         Optional.ofNullable(storage),
+        storageSettings,
         Optional.ofNullable(policy),
         seed);
   }

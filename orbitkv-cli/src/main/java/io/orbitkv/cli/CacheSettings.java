@@ -7,6 +7,7 @@ import io.orbitkv.cli.replay.CacheOpener;
 import io.orbitkv.core.Backends;
 import io.orbitkv.core.EmbeddedCache;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -17,6 +18,7 @@ import java.util.Optional;
  * @param ssd the SSD tier
  * @param memory name of the memory provider
  * @param storage name of the storage backend
+ * @param storageSettings settings of that backend
  * @param policy name of the residency policy
  * @param seed for the policy's random choices
  */
@@ -26,10 +28,16 @@ record CacheSettings(
     Optional<SsdTier> ssd,
     Optional<String> memory,
     Optional<String> storage,
+    Map<String, String> storageSettings,
     Optional<String> policy,
     long seed) {
 
   private static final Duration MEMORY_STALLED = Duration.ofSeconds(10);
+
+  /** Copies the map. */
+  CacheSettings {
+    storageSettings = Map.copyOf(storageSettings);
+  }
 
   /** Returns the opener of an embedded cache of these settings, over the given backends. */
   CacheOpener opener(Backends backends) {
@@ -42,6 +50,7 @@ record CacheSettings(
       memory.ifPresent(builder::memory);
       policy.ifPresent(builder::policy);
       storage.ifPresent(builder::storage);
+      storageSettings.forEach(builder::storageSetting);
       ssd.ifPresent(tier -> builder.ssd(tier.directory(), tier.capacity()));
       EmbeddedCache cache = builder.open();
       awaitMemory(cache);

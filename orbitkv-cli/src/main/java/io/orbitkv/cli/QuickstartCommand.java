@@ -121,7 +121,7 @@ final class QuickstartCommand implements Callable<Integer> {
   }
 
   private static CacheSettings settings(Optional<SsdTier> tier, Optional<String> storage) {
-    return new CacheSettings(DRAM, BLOCK, tier, Optional.empty(), storage, Optional.empty(), SEED);
+    return new CacheSettings(DRAM, BLOCK, tier, Optional.empty(), storage, Map.of(), Optional.empty(), SEED);
   }
 
   private int conclude(ReplayReport without, ReplayReport with) {

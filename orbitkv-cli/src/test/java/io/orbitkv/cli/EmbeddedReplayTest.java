@@ -84,6 +84,15 @@ class EmbeddedReplayTest {
   }
 
   @Test
+  void replay_passesSettingsToTheStorage() {
+    Invocation run = Invocation.of("replay", "--workload", "multi-turn", "--dram", "1MiB", "--storage", "file", "--ssd",
+        folder.resolve("ssd") + ":64MiB", "--storage-setting", "speed=9");
+
+    assertThat(run.exitCode()).isEqualTo(2);
+    assertThat(run.err()).contains("'file'", "'speed'", "segment-bytes").hasLineCount(1);
+  }
+
+  @Test
   void inspect_tellsWhatAReplayLeft() throws IOException {
     Path store = folder.resolve("ssd");
     JsonNode figures = replay("--workload", "long-doc", "--limit", "5", "--block-bytes", "4KiB", "--dram", "32MiB",

@@ -7,6 +7,7 @@ import io.orbitkv.api.spi.StorageBackend;
 import io.orbitkv.cli.terminal.Progress;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -43,12 +44,15 @@ public final class SsdBench {
    * @param fileBytes size of each of the two files
    * @param roundBytes bytes of one timed round
    * @param rounds timed rounds of each kind
+   * @param storageSettings settings of the backend; the depth is one of them unless it is here
    * @param seed decides the order of the reads
    */
-  public record Settings(long blockBytes, int depth, long fileBytes, long roundBytes, int rounds, long seed) {
+  public record Settings(long blockBytes, int depth, long fileBytes, long roundBytes, int rounds,
+      Map<String, String> storageSettings, long seed) {
 
-    /** Checks the sizes. */
+    /** Copies the map and checks the sizes. */
     public Settings {
+      storageSettings = Map.copyOf(storageSettings);
       if (depth < 1 || rounds < 1) {
         throw new RefusedException("depth " + depth + " and " + rounds + " rounds, expected at least 1 of each");
       }
@@ -127,8 +131,7 @@ public final class SsdBench {
     double[] fioWrites = new double[settings.rounds()];
     double[] fioReads = new double[settings.rounds()];
     long fioHugePageBytes = 0;
-    try (StoreDriver store = StoreDriver.open(storage, memory, folder.resolve("store"), settings.fileBytes(),
-        settings.blockBytes(), settings.depth(), settings.seed())) {
+    try (StoreDriver store = StoreDriver.open(storage, memory, folder.resolve("store"), settings)) {
       boolean hugePages = store.hugePageBytes() > store.bufferBytes() / 2;
       Optional<Fio> fio = Fio.find(folder.resolve("fio"), settings.fileBytes(), settings.depth(), hugePages);
       store.write(settings.fileBytes());

@@ -21,6 +21,7 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
@@ -67,27 +68,25 @@ final class StoreDriver implements AutoCloseable {
    * @param storage the backend
    * @param memory where the buffers lie
    * @param folder the store's folder, which does not exist
-   * @param capacityBytes the store's size
-   * @param blockBytes bytes of a block
-   * @param depth transfers in flight
-   * @param seed for noise and order
+   * @param settings the store's and the blocks' sizes, transfers in flight, and the seed for noise and order
    */
-  static StoreDriver open(StorageBackend storage, HostMemory memory, Path folder, long capacityBytes, long blockBytes,
-      int depth, long seed) {
-    BlockStore store = storage.open(new StoreOptions(
-        folder, capacityBytes, Map.of("depth", Integer.toString(depth))));
+  static StoreDriver open(StorageBackend storage, HostMemory memory, Path folder, SsdBench.Settings settings) {
+    long blockBytes = settings.blockBytes();
+    Map<String, String> storageSettings = new HashMap<>(Map.of("depth", Integer.toString(settings.depth())));
+    storageSettings.putAll(settings.storageSettings());
+    BlockStore store = storage.open(new StoreOptions(folder, settings.fileBytes(), storageSettings));
     try {
       StoreGeometry geometry = store.geometry();
       if (geometry.segments() < 3 || geometry.maxPayloadBytes() < blockBytes) {
-        throw new RefusedException("a store of " + new ByteSize(capacityBytes) + " has " + geometry.segments()
+        throw new RefusedException("a store of " + new ByteSize(settings.fileBytes()) + " has " + geometry.segments()
             + " segments for blocks of at most " + new ByteSize(geometry.maxPayloadBytes())
             + ", expected 3 for blocks of " + new ByteSize(blockBytes) + "; raise --file-bytes");
       }
       // Whole huge pages, and one to spare for the pool's own edges.
-      long poolBytes = (depth * geometry.recordBytes(blockBytes) + 2 * HUGE_PAGE - 1) & -HUGE_PAGE;
+      long poolBytes = (settings.depth() * geometry.recordBytes(blockBytes) + 2 * HUGE_PAGE - 1) & -HUGE_PAGE;
       long hugePagesBefore = HugePages.of(ProcessHandle.current().pid());
       MemoryPool pool = memory.open(new MemoryOptions(poolBytes, folder.resolveSibling("runtime"), Map.of()));
-      return new StoreDriver(store, pool, blockBytes, depth, seed, hugePagesBefore);
+      return new StoreDriver(store, pool, blockBytes, settings.depth(), settings.seed(), hugePagesBefore);
     } catch (RuntimeException e) {
       store.close();
       throw e;
