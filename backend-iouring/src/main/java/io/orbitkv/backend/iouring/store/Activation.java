@@ -10,55 +10,67 @@ import java.lang.foreign.MemorySegment;
  */
 final class Activation extends Request {
 
-  private enum Step {
-    HEADER,
-    SUMMARY,
-    SYNC
-  }
-
   private final long generation;
+  private final PageWrite header = new PageWrite();
+  private final PageWrite summary = new PageWrite();
   private Arena arena;
-  private Step step;
+  private int writesLeft = 2;
+  private StoreStatus writes = StoreStatus.OK;
 
   Activation(Driver driver, Segment segment, long token) {
     super(driver, segment, token);
     this.generation = segment.generation();
   }
 
+  /** One of the two pages; both are under way at once, since a busy disk takes its time for either. */
+  private final class PageWrite extends DiskTransfer {
+    @Override
+    void ended(StoreStatus status) {
+      if (status != StoreStatus.OK) {
+        writes = status;
+      }
+      if (--writesLeft == 0) {
+        writesEnded();
+      }
+    }
+  }
+
   @Override
   void begin() {
     segment.entries.clear();
-    // A few pages once in a segment's life: not worth a pool.
+    // Two pages once in a segment's life: not worth a pool.
     arena = Arena.ofShared();
-    MemorySegment page = arena.allocate(Page.BYTES, Page.BYTES);
-    SegmentHeader.encode(page, driver.superblock().id(), segment.index, generation, driver.checksum());
-    step = Step.HEADER;
-    driver.disk().write(this, page, driver.superblock().position(segment.index));
+    MemorySegment headerPage = arena.allocate(Page.BYTES, Page.BYTES);
+    SegmentHeader.encode(headerPage, driver.superblock().id(), segment.index, generation, driver.checksum());
+    MemorySegment zeroPage = arena.allocate(Page.BYTES, Page.BYTES);
+    driver.disk().write(header, headerPage, driver.superblock().position(segment.index));
+    driver.disk().write(summary, zeroPage, driver.superblock().position(segment.index + 1) - Page.BYTES);
+  }
+
+  private void writesEnded() {
+    if (writes == StoreStatus.OK) {
+      driver.disk().sync(this);
+    } else {
+      driver.transferFailed(this, "header", writes);
+      fail(writes);
+    }
   }
 
   @Override
   void ended(StoreStatus status) {
-    if (status != StoreStatus.OK) {
-      driver.transferFailed(this, step.name(), status);
+    if (status == StoreStatus.OK) {
+      arena.close();
+      segment.on(SegmentPhase.Event.ACTIVATED);
+      driver.complete(this, StoreStatus.OK);
+    } else {
+      driver.transferFailed(this, "sync", status);
       fail(status);
-      return;
     }
-    switch (step) {
-      case HEADER -> {
-        step = Step.SUMMARY;
-        driver.disk().write(this, arena.allocate(Page.BYTES, Page.BYTES),
-            driver.superblock().position(segment.index + 1) - Page.BYTES);
-      }
-      case SUMMARY -> {
-        step = Step.SYNC;
-        driver.disk().sync(this);
-      }
-      case SYNC -> {
-        arena.close();
-        segment.on(SegmentPhase.Event.ACTIVATED);
-        driver.complete(this, StoreStatus.OK);
-      }
-    }
+  }
+
+  @Override
+  boolean hasMemoryInFlight() {
+    return header.inFlight || summary.inFlight;
   }
 
   @Override

@@ -15,14 +15,19 @@ final class DiskQueue {
   /** How often a transfer may come back without progress before it counts as failed. */
   private static final int MOST_FRUITLESS = 16;
 
+  /** How much may be verified before the device is served again: some tens of microseconds. */
+  private static final long READ_BYTES_A_TURN = 256 << 10;
+
   private final StoreFile file;
   private final StoreFile.Completions completions = this::completed;
   private final DiskTransfer[] slots;
   private final int[] freeSlots;
   private int free;
 
-  private DiskTransfer waitingFirst;
-  private DiskTransfer waitingLast;
+  private final Fifo waiting = new Fifo();
+
+  /** Done by the device, and not yet looked at. */
+  private final Fifo finished = new Fifo();
 
   private final SharedSync sync = new SharedSync();
 
@@ -38,12 +43,12 @@ final class DiskQueue {
 
   void read(DiskTransfer transfer, MemorySegment target, long position) {
     begin(transfer, DiskTransfer.Kind.READ, target, position);
-    addLast(transfer);
+    waiting.addLast(transfer);
   }
 
   void write(DiskTransfer transfer, MemorySegment source, long position) {
     begin(transfer, DiskTransfer.Kind.WRITE, source, position);
-    addLast(transfer);
+    waiting.addLast(transfer);
   }
 
   /** Waits until all writes that have ended before this call are durable. */
@@ -54,17 +59,26 @@ final class DiskQueue {
 
   /** Returns whether nothing waits and nothing is in flight. */
   boolean isIdle() {
-    return waitingFirst == null && free == slots.length && sync.isIdle();
+    return waiting.isEmpty() && free == slots.length && finished.isEmpty() && sync.isIdle();
   }
 
   /**
-   * Hands to the device as much as it takes, and ends what it has done.
+   * Hands to the device as much as it takes, and ends some of what it has done: a device often ends many reads at once,
+   * and would stand still if all of them were verified before it is given more.
    *
-   * @param wait whether to wait for the end of a transfer or a wake of the file
+   * @param wait whether to wait for the end of a transfer or a wake of the file, if there is nothing to end
    */
   void turn(boolean wait) {
     issue();
-    file.poll(completions, wait);
+    file.poll(completions, wait && finished.isEmpty());
+    long read = 0;
+    while (!finished.isEmpty() && read < READ_BYTES_A_TURN) {
+      DiskTransfer transfer = finished.removeFirst();
+      if (transfer.kind == DiskTransfer.Kind.READ) {
+        read += transfer.memory.byteSize();
+      }
+      transfer.ended(transfer.outcome);
+    }
   }
 
   private static void begin(DiskTransfer transfer, DiskTransfer.Kind kind, MemorySegment memory, long position) {
@@ -76,8 +90,8 @@ final class DiskQueue {
   }
 
   private void issue() {
-    while (free > 0 && waitingFirst != null) {
-      DiskTransfer transfer = removeFirst();
+    while (free > 0 && !waiting.isEmpty()) {
+      DiskTransfer transfer = waiting.removeFirst();
       int slot = freeSlots[--free];
       slots[slot] = transfer;
       transfer.inFlight = true;
@@ -101,14 +115,14 @@ final class DiskQueue {
     DiskTransfer transfer = release((int) token);
     if (result < 0) {
       if (isTransient(-result) && ++transfer.fruitless <= MOST_FRUITLESS) {
-        addFirst(transfer);
+        waiting.addFirst(transfer);
       } else {
-        transfer.ended(statusOf(-result));
+        finish(transfer, statusOf(-result));
       }
       return;
     }
     if (transfer.kind == DiskTransfer.Kind.SYNC) {
-      transfer.ended(StoreStatus.OK);
+      finish(transfer, StoreStatus.OK);
       return;
     }
     long missing = transfer.memory.byteSize() - transfer.done;
@@ -116,17 +130,22 @@ final class DiskQueue {
       throw new IllegalStateException("transfer of " + missing + " bytes ended with " + result);
     }
     if (result == missing) {
-      transfer.ended(StoreStatus.OK);
+      finish(transfer, StoreStatus.OK);
       return;
     }
     // What is left must begin on a page again, as direct transfers need it.
     long progress = result & -Page.BYTES;
     if (result == 0 || progress == 0 && ++transfer.fruitless > MOST_FRUITLESS) {
-      transfer.ended(StoreStatus.IO_ERROR);
+      finish(transfer, StoreStatus.IO_ERROR);
       return;
     }
     transfer.done += progress;
-    addFirst(transfer);
+    waiting.addFirst(transfer);
+  }
+
+  private void finish(DiskTransfer transfer, StoreStatus outcome) {
+    transfer.outcome = outcome;
+    finished.addLast(transfer);
   }
 
   private static boolean isTransient(int errno) {
@@ -151,29 +170,40 @@ final class DiskQueue {
     return transfer;
   }
 
-  private void addLast(DiskTransfer transfer) {
-    transfer.next = null;
-    if (waitingFirst == null) {
-      waitingFirst = transfer;
-    } else {
-      waitingLast.next = transfer;
-    }
-    waitingLast = transfer;
-  }
+  /** Transfers linked through themselves. */
+  private static final class Fifo {
 
-  private void addFirst(DiskTransfer transfer) {
-    transfer.next = waitingFirst;
-    if (waitingFirst == null) {
-      waitingLast = transfer;
-    }
-    waitingFirst = transfer;
-  }
+    private DiskTransfer first;
+    private DiskTransfer last;
 
-  private DiskTransfer removeFirst() {
-    DiskTransfer transfer = waitingFirst;
-    waitingFirst = transfer.next;
-    transfer.next = null;
-    return transfer;
+    boolean isEmpty() {
+      return first == null;
+    }
+
+    void addLast(DiskTransfer transfer) {
+      transfer.next = null;
+      if (first == null) {
+        first = transfer;
+      } else {
+        last.next = transfer;
+      }
+      last = transfer;
+    }
+
+    void addFirst(DiskTransfer transfer) {
+      transfer.next = first;
+      if (first == null) {
+        last = transfer;
+      }
+      first = transfer;
+    }
+
+    DiskTransfer removeFirst() {
+      DiskTransfer transfer = first;
+      first = transfer.next;
+      transfer.next = null;
+      return transfer;
+    }
   }
 
   /**
@@ -203,7 +233,7 @@ final class DiskQueue {
       kind = Kind.SYNC;
       fruitless = 0;
       // Before the transfers that wait: they do not depend on it, and whoever waits for it does.
-      addFirst(this);
+      waiting.addFirst(this);
     }
 
     @Override

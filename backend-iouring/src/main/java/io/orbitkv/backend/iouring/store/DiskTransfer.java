@@ -20,6 +20,10 @@ abstract class DiskTransfer {
   MemorySegment memory;
   long position;
   long done;
+
+  /** How it ended, from then until {@link #ended} is called. */
+  StoreStatus outcome;
+
   int fruitless;
 
   /** Whether the file has it. A sync is not its waiters': it holds no memory of theirs. */

@@ -192,7 +192,7 @@ final class Driver implements Runnable {
     Request request = outstanding;
     while (request != null) {
       Request following = request.after;
-      if (request.inFlight) {
+      if (request.hasMemoryInFlight()) {
         removeOutstanding(request);
         count++;
       }

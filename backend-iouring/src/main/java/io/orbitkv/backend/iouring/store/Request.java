@@ -29,6 +29,11 @@ abstract sealed class Request extends DiskTransfer permits Activation, Append, R
   /** Asks for the first transfer. */
   abstract void begin();
 
+  /** Returns whether the file has memory of this request. */
+  boolean hasMemoryInFlight() {
+    return inFlight;
+  }
+
   /** Completes without success, whatever was reached. Nothing of it may be in flight. */
   void fail(StoreStatus status) {
     driver.complete(this, status);

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
-import java.io.RandomAccessFile;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -38,7 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
  * What every {@link StoreFile} must do, whatever drives it. A test that hangs does so in the kernel, where no interrupt
  * reaches it, so each runs in a thread that can be left behind.
  */
-@Timeout(value = 60, threadMode = ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 120, threadMode = ThreadMode.SEPARATE_THREAD)
 public abstract class StoreFileContract {
 
   private static final int PAGE = TransferRules.ALIGNMENT;
@@ -58,10 +57,7 @@ public abstract class StoreFileContract {
 
   @BeforeEach
   void createFile() throws IOException {
-    path = folder.resolve("data");
-    try (RandomAccessFile file = new RandomAccessFile(path.toFile(), "rw")) {
-      file.setLength((long) FILE_PAGES * PAGE);
-    }
+    path = Files.write(folder.resolve("data"), new byte[FILE_PAGES * PAGE]);
   }
 
   @AfterEach
@@ -146,7 +142,7 @@ public abstract class StoreFileContract {
     MemorySegment ordinary = pages(DEPTH / 2 * 4);
     try (StoreFile file = open()) {
       file.register(List.of(registered));
-      for (int round = 0; round < 60; round++) {
+      for (int round = 0; round < 40; round++) {
         boolean write = random.nextBoolean();
         Map<Long, Integer> expected = new HashMap<>();
         List<Runnable> checks = new ArrayList<>();
