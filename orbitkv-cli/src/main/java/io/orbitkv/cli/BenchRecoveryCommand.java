@@ -9,6 +9,7 @@ import io.orbitkv.core.Backends;
 import io.orbitkv.core.EmbeddedCache.Builder;
 import java.nio.file.Path;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.function.BiFunction;
@@ -65,7 +66,7 @@ final class BenchRecoveryCommand implements Callable<Integer> {
       CacheSettings settings = new CacheSettings(new ByteSize(RecoveryBench.memoryBytes()),
           new ByteSize(2L * RecoveryBench.BLOCK_BYTES),
           Optional.of(new SsdTier(folder.path().resolve("ssd"), new ByteSize(bench.storeBytes()))), Optional.empty(),
-          Optional.ofNullable(storage), Optional.empty(), 1);
+          Optional.ofNullable(storage), Map.of(), Optional.empty(), 1);
       result = bench.run(caches.apply(settings, plugins.backends()), progress);
     }
     terminal.out().printf(Locale.ROOT,
