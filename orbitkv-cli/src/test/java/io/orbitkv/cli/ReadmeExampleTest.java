@@ -53,7 +53,7 @@ class ReadmeExampleTest {
   /** Compiles the README's lines into a function from an engine's memory to the number of blocks restored. */
   private ToIntFunction<MemorySegment> example() throws Exception {
     String lines = readmeLines();
-    assertThat(lines.lines().filter(line -> !line.isBlank())).as("ten lines and a brace").hasSizeBetween(10, 11);
+    assertThat(lines.lines().filter(line -> !line.isBlank())).as("ten lines").hasSizeLessThanOrEqualTo(10);
     // The README's sizes and folder are an operator's; a test has its own.
     lines = replaceOnce(lines, "/var/cache/orbitkv", folder.resolve("ssd").toString());
     lines = replaceOnce(lines, "\"1GiB\"", "\"16MiB\"");
