@@ -187,7 +187,7 @@ final class StoreFolder {
       Files.createFile(
           unfinished, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
       files.extend(unfinished, superblock.fileBytes());
-      for (int copy = 0; copy < Superblock.COPIES.length; copy++) {
+      for (int copy = 0; copy < Superblock.COPIES.size(); copy++) {
         SuperblockCopies.write(unfinished, superblock, copy);
       }
       Files.move(unfinished, data, StandardCopyOption.ATOMIC_MOVE);
@@ -235,7 +235,7 @@ final class StoreFolder {
       throw e;
     }
     // The copies one after the other, each durable: whenever this ends, one of them is intact.
-    for (int copy = 0; copy < Superblock.COPIES.length; copy++) {
+    for (int copy = 0; copy < Superblock.COPIES.size(); copy++) {
       SuperblockCopies.write(data, grown, copy);
     }
     LOGGER.log(Level.INFO,

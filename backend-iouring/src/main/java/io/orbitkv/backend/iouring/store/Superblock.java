@@ -1,6 +1,7 @@
 package io.orbitkv.backend.iouring.store;
 
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /**
  * The shape and name of a store. It lies in two copies at the start of the file and changes only when the store grows;
@@ -15,7 +16,7 @@ import java.lang.foreign.MemorySegment;
 record Superblock(StoreId id, long segmentBytes, int segments, long createdMillis, long revision) {
 
   /** Where the copies lie. */
-  static final long[] COPIES = {0, 32 << 10};
+  static final List<Long> COPIES = List.of(0L, 32L << 10);
 
   /** Bytes before the first segment. */
   static final long PREAMBLE_BYTES = 64 << 10;

@@ -64,7 +64,7 @@ record SuperblockCopies(Superblock newest, List<Integer> stale, String whyNot) {
     ByteBuffer page = ByteBuffer.allocate(Page.BYTES);
     superblock.encode(MemorySegment.ofBuffer(page), new Checksum());
     try (FileChannel channel = FileChannel.open(data, StandardOpenOption.WRITE)) {
-      long position = Superblock.COPIES[copy];
+      long position = Superblock.COPIES.get(copy);
       while (page.hasRemaining()) {
         position += channel.write(page, position);
       }

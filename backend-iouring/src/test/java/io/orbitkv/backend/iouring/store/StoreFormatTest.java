@@ -53,7 +53,7 @@ class StoreFormatTest {
     assertThat(u64(56)).isEqualTo(1);
     assertZero(44, 48);
     assertZero(64, 4092);
-    assertThat(Superblock.COPIES).containsExactly(0, 32_768);
+    assertThat(Superblock.COPIES).containsExactly(0L, 32_768L);
     assertThat(SteppedStore.SUPERBLOCK.fileBytes()).isEqualTo(65_536 + 3 * 65_536);
   }
 
