@@ -14,8 +14,8 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * A file channel and a few threads that block in its calls.
  *
- * <p>Requests are objects made once. They circulate: idle → queued (by the driver) → waiting (for a thread, after {@code
- * poll}) → done → idle. The driver alone touches the first two lists; the lock guards the others.
+ * <p>Requests are objects made once. They circulate: idle → queued (by the driver) → waiting for a thread (since {@link
+ * #poll}) → done → idle. The driver alone touches the lists of idle and queued ones; the lock guards the others.
  */
 final class ChannelFile implements StoreFile {
 

@@ -9,8 +9,8 @@ import java.nio.file.StandardOpenOption;
  * Opens store files through {@link FileChannel}, for machines that refuse io_uring. The format of what they hold is the
  * same.
  *
- * <p>Transfers go through the page cache. The option for {@code O_DIRECT}, {@code ExtendedOpenOption.DIRECT}, belongs to
- * an internal package: the compiler's warning about it cannot be suppressed, and this build takes none.
+ * <p>Transfers go through the page cache. The option for {@code O_DIRECT}, {@code ExtendedOpenOption.DIRECT}, belongs
+ * to an internal package: the compiler's warning about it cannot be suppressed, and this build takes none.
  */
 public final class ChannelFiles implements StoreFiles {
 

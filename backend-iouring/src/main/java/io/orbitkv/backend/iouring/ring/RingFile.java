@@ -12,16 +12,16 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * A file driven through a ring of its own. A {@link #poll} is one native call and one system call, however many requests
- * it submits and completions it collects.
+ * A file driven through a ring of its own. A {@link #poll} is one native call and one system call, however many
+ * requests it submits and completions it collects.
  *
- * <p>The driver should be a platform thread: it waits inside the native call, where a virtual one holds its carrier.
+ * <p>The driver must be a platform thread: a ring belongs to one thread of the system.
  */
 final class RingFile implements StoreFile {
 
   /**
-   * Where the driver is. A waker makes the system call only for a driver that may be asleep; whoever finds another state
-   * only leaves word.
+   * Where the driver is. A waker makes the system call only for a driver that may be asleep; whoever finds another
+   * state only leaves word.
    */
   private enum DriverState {
     AWAKE,
@@ -175,7 +175,7 @@ final class RingFile implements StoreFile {
     if (result < 0) {
       failed = true;
       throw new UnavailableException(
-          "io_uring failed with " + Errno.describe(-result) + " on " + path + "; the store is of no use before a restart");
+          "io_uring failed with " + Errno.describe(-result) + " on " + path + "; the store works again after a restart");
     }
     queued = 0;
     delivered = 0;

@@ -20,7 +20,7 @@ public final class RingFiles implements StoreFiles {
   private final boolean direct;
 
   /**
-   * @param direct whether to open with {@code O_DIRECT}, past the page cache: faster, and without a second copy in memory
+   * @param direct whether to open with {@code O_DIRECT}, past the page cache, which would hold every byte a second time
    */
   public RingFiles(boolean direct) {
     this.direct = direct;
@@ -44,7 +44,7 @@ public final class RingFiles implements StoreFiles {
     return new RingFile(path, depth, ring);
   }
 
-  /** {@inheritDoc} Asks the file system for the space, which takes no time to speak of, where it can give it unwritten. */
+  /** {@inheritDoc} Asks the file system for the space, and writes nothing where it can give it unwritten. */
   @Override
   public void extend(Path path, long bytes) throws IOException {
     RingLibrary.load();

@@ -8,8 +8,8 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 
 /**
- * Loads the native library, once for a class loader. Whether it is loaded is the virtual machine's state, asked for by a
- * call, so there is none here.
+ * Loads the native library, once for a class loader. Whether it is loaded is the virtual machine's state, asked for by
+ * a call, so there is none here.
  */
 final class RingLibrary {
 

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Opens rings in processes of their own: under limits and filters, and to see the library loaded for the first time. */
+/** Opens rings in processes of their own: under limits and filters, and to see the library loaded from nothing. */
 @Timeout(120)
 final class ConfinedRingTest {
 
@@ -42,8 +42,8 @@ final class ConfinedRingTest {
     command.addAll(List.of("-Xshare:auto", "-XX:TieredStopAtLevel=1", "--illegal-native-access=deny"));
     command.add("-D" + RingLibrary.FOLDER_PROPERTY + "=" + nativeFolder);
     command.addAll(List.of(options));
-    command.add("-cp");
-    command.add(System.getProperty("jdk.module.path") + File.pathSeparator + System.getProperty("orbitkv.test.classes"));
+    String modules = System.getProperty("jdk.module.path");
+    command.addAll(List.of("-cp", modules + File.pathSeparator + System.getProperty("orbitkv.test.classes")));
     command.addAll(List.of(RingProcess.class.getName(), file.toString()));
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
     String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
