@@ -70,7 +70,12 @@ final class DiskQueue {
    */
   void turn(boolean wait) {
     issue();
-    file.poll(completions, wait && finished.isEmpty());
+    int reaped = file.poll(completions, wait && finished.isEmpty());
+    if (reaped > 0 && !waiting.isEmpty()) {
+      // Before anything else: the device has idle slots.
+      issue();
+      file.poll(completions, false);
+    }
     long read = 0;
     while (!finished.isEmpty() && read < READ_BYTES_A_TURN) {
       DiskTransfer transfer = finished.removeFirst();

@@ -102,9 +102,12 @@ final class ReadAhead implements AutoCloseable {
     }
   }
 
-  /** Frees the memory. Only after {@link #forEach} returned, or after the file was closed. */
+  /** Frees the memory, once the kernel is done with it: a visitor may have thrown with reads in flight. */
   @Override
   public void close() {
+    while (!disk.isIdle()) {
+      disk.turn(true);
+    }
     arena.close();
   }
 }

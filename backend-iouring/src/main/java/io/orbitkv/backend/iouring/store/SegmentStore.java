@@ -166,10 +166,15 @@ final class SegmentStore implements BlockStore {
 
   private Driver open(StoreListener listener, List<MemorySegment> memory) throws IOException {
     StoreFile file = opener.open();
-    if (!memory.isEmpty()) {
-      logger.log(Level.INFO, "memory of store " + superblock.id() + ": " + file.register(memory));
+    try {
+      if (!memory.isEmpty()) {
+        logger.log(Level.INFO, "memory of store " + superblock.id() + ": " + file.register(memory));
+      }
+      return new Driver(file, superblock, listener, logger);
+    } catch (RuntimeException e) {
+      file.close();
+      throw e;
     }
-    return new Driver(file, superblock, listener, logger);
   }
 
   private void requireStartable() {

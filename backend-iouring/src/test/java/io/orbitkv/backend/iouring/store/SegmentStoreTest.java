@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.orbitkv.api.ClosedException;
 import io.orbitkv.api.spi.BlockStore;
+import io.orbitkv.api.spi.ExtentHeader;
+import io.orbitkv.api.spi.RecoverySink;
 import io.orbitkv.api.spi.RecoverySink.SegmentState;
 import io.orbitkv.api.spi.StoreStatus;
 import io.orbitkv.backend.iouring.file.Errno;
@@ -365,6 +367,23 @@ class SegmentStoreTest {
     assertThat(store.completed).containsEntry(token, StoreStatus.CLOSED);
     reopen();
     assertThat(store.found).extracting(SteppedStore.Found::state).containsExactly(SegmentState.UNSEALED);
+  }
+
+  @Test
+  void recover_intoASinkThatThrows_endsItsReadsFirst() {
+    SegmentStore fresh = new SegmentStore(
+        SteppedStore.SUPERBLOCK, () -> disk.open(8), new Drops(), () -> { }, new CapturedLog());
+    IllegalStateException planted = new IllegalStateException("planted");
+    assertThatThrownBy(() -> fresh.recover(new RecoverySink() {
+      @Override
+      public void segment(int segment, long generation, SegmentState state) {
+        throw planted;
+      }
+
+      @Override
+      public void extent(int offset, ExtentHeader header, long payloadBytes, int shards) {}
+    })).isSameAs(planted).hasNoSuppressedExceptions();
+    fresh.close();
   }
 
   @Test
