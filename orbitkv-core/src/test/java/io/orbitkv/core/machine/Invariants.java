@@ -1,6 +1,5 @@
 package io.orbitkv.core.machine;
 
-import io.orbitkv.api.CacheStats;
 import io.orbitkv.core.block.BlockTable;
 import io.orbitkv.core.lifecycle.ExtentState;
 import io.orbitkv.core.lifecycle.LeaseState;
@@ -14,6 +13,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 
 /** What must be true of a core between any two events, computed anew from its parts. */
 public final class Invariants {
@@ -51,7 +51,6 @@ public final class Invariants {
     invariants.storeRequests();
     invariants.rows();
     invariants.segments();
-    invariants.counts();
     return invariants.extents;
   }
 
@@ -106,10 +105,10 @@ public final class Invariants {
         int row = lease.row;
         for (int block = lease.blocks; block > 0; block--) {
           require(row != BlockTable.NONE && table.exists(row) && table.isResident(row),
-              "lease " + lease.id + " holds a block that is not resident");
+              () -> "lease " + lease.id + " holds a block that is not resident");
           row = table.parent(row);
         }
-        require(row == BlockTable.NONE, "lease " + lease.id + " does not reach the first block");
+        require(row == BlockTable.NONE, () -> "lease " + lease.id + " does not reach the first block");
       }
       for (CoreRestore restore : session.restores) {
         require(restore.lease.state != LeaseState.RETIRED, "a restore outlives its lease");
@@ -126,12 +125,14 @@ public final class Invariants {
           }
         }
       }
-      require(ofSession == session.budget.used(), "session is charged " + session.budget.used() + ", holds " + ofSession);
+      long held = ofSession;
+      require(held == session.budget.used(), () -> "session is charged " + session.budget.used() + ", holds " + held);
       charged += ofSession;
     }
     require(tickets == core.queries().live(), "live queries are counted wrong");
     require(tickets <= limits.tickets(), "more queries than the bound");
-    require(charged == core.budget().used(), "charged " + core.budget().used() + ", held " + charged);
+    long total = charged;
+    require(total == core.budget().used(), () -> "charged " + core.budget().used() + ", held " + total);
     require(charged <= core.budget().limit(), "the budget is exceeded");
   }
 
@@ -148,8 +149,9 @@ public final class Invariants {
       row = table.parent(row);
     }
     require(row == BlockTable.NONE, "a pending ticket does not reach the first block");
-    require(missing > 0 && missing == ticket.missing,
-        "a pending ticket waits for " + ticket.missing + " blocks, and " + missing + " are missing");
+    if (missing == 0 || missing != ticket.missing) {
+      throw new Violation("a pending ticket waits for " + ticket.missing + " blocks, and " + missing + " are missing");
+    }
   }
 
   private void storeRequests() {
@@ -235,7 +237,8 @@ public final class Invariants {
       require(inStore == table.storeChildren(row), row, " counts its children on the SSD wrong");
       require(table.holds(row) == holds[row], row, " has not as many holds as holders");
       boolean canLeave = residence == ResidenceState.RESIDENT && table.holds(row) == 0 && inMemory == 0;
-      require(canLeave == table.flag(row, BlockTable.FLAG_RELEASED), row, " can leave and is not offered, or the reverse");
+      require(canLeave == table.flag(row, BlockTable.FLAG_RELEASED), row,
+          " can leave and is not offered, or the reverse");
       require(residence != ResidenceState.ABSENT || extent != ExtentState.ABSENT, row, " holds nothing");
     }
     require(used == table.rows(), "rows are counted wrong");
@@ -249,13 +252,15 @@ public final class Invariants {
       long bytes = 0;
       int counted = 0;
       for (int row = segment.rows.first(); row != BlockTable.NONE; row = segment.rows.next(row)) {
-        require(table.storeAt(row) >>> 32 == segment.index, "row " + row + " is listed in another segment than it is in");
+        require(table.storeAt(row) >>> 32 == segment.index, row, " is listed in another segment than it is in");
         bytes += core.blocks().scopeOf(row).recordBytes();
         counted++;
       }
-      require(counted == segment.rows.size(), "segment " + segment.index + " counts its rows wrong");
+      require(counted == segment.rows.size(), () -> "segment " + segment.index + " counts its rows wrong");
       bytes += carried.getOrDefault(segment.index, 0L);
-      require(bytes == segment.liveBytes, "segment " + segment.index + " counts " + segment.liveBytes + ", holds " + bytes);
+      long held = bytes;
+      require(held == segment.liveBytes,
+          () -> "segment " + segment.index + " counts " + segment.liveBytes + ", holds " + held);
       int[] flying = {0};
       core.tier().forEachRequest(request -> {
         boolean here = switch (request) {
@@ -268,21 +273,14 @@ public final class Invariants {
         flying[0] += here ? 1 : 0;
       });
       require(flying[0] == segment.inFlight,
-          "segment " + segment.index + " counts " + segment.inFlight + " in flight, " + flying[0] + " are");
+          () -> "segment " + segment.index + " counts " + segment.inFlight + " in flight, " + flying[0] + " are");
       if (segment.state == SegmentState.FREE || segment.state == SegmentState.ACTIVATING) {
-        require(bytes == 0 && flying[0] == 0, "segment " + segment.index + " is " + segment.state + " and in use");
+        require(held == 0 && flying[0] == 0,
+            () -> "segment " + segment.index + " is " + segment.state + " and in use");
       }
       live += bytes;
     }
     require(live == core.tier().liveBytes(), "live bytes are counted wrong");
-  }
-
-  private void counts() {
-    CacheStats stats = core.stats();
-    require(stats.blocksHitDram() + stats.blocksHitSsd() + stats.blocksMissed() == stats.blocksQueried(),
-        "hits and misses do not add up");
-    require(stats.missed().values().stream().mapToLong(Long::longValue).sum() == stats.blocksMissed(),
-        "reasons of misses do not add up");
   }
 
   private void hold(int row) {
@@ -299,6 +297,13 @@ public final class Invariants {
   private static void require(boolean condition, String message) {
     if (!condition) {
       throw new Violation(message);
+    }
+  }
+
+  /** For messages that cost more than the check. */
+  private static void require(boolean condition, Supplier<String> message) {
+    if (!condition) {
+      throw new Violation(message.get());
     }
   }
 }

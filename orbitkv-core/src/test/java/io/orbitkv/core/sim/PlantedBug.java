@@ -25,7 +25,7 @@ import java.util.stream.Stream;
 record PlantedBug(int invariant, String what, String file, String find, String replacement) {
 
   private static final Path SOURCES = Path.of("src", "main", "java");
-  private static final int MAX_SEEDS = 4_000;
+  private static final int MAX_SEEDS = 8_000;
   private static final long LIMIT_SECONDS = 120;
 
   /**

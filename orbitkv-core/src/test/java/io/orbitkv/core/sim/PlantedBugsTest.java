@@ -24,8 +24,8 @@ class PlantedBugsTest {
 
       // 1. A stored byte is reachable only through its exact key.
 
-      new PlantedBug(1, "namespaces share their blocks", "machine/Blocks.java",
-          "new ScopeName(namespace, group)", "new ScopeName(null, group)"),
+      new PlantedBug(1, "namespaces of one layout share their blocks", "machine/Blocks.java",
+          "new ScopeName(namespace, group)", "new ScopeName(null, layout.shardBytes())"),
       new PlantedBug(1, "a block is looked for in another namespace", "machine/Blocks.java",
           "directory.find(scope.number(), chain, block)", "directory.find(0, chain, block)"),
       new PlantedBug(1, "a rank is given another rank's shard", "machine/Leases.java",
@@ -163,6 +163,12 @@ class PlantedBugsTest {
               + "    } else"),
       new PlantedBug(7, "a token ends the request that has its slot now", "machine/StoreRequests.java",
           " || generations.get(slot) != (int) (token >>> 32)", ""),
+      new PlantedBug(7, "a write of an extent that was given up commits it", "machine/StoreTier.java",
+          "write.abandoned = true;", "write.abandoned = false;"),
+      new PlantedBug(7, "an extent that was given up is carried over", "machine/StoreTier.java",
+          "    if (carry.row == row) {", "    if (carry.row < 0) {"),
+      new PlantedBug(7, "an extent that was carried over is read where it was", "machine/StoreTier.java",
+          "    table.storeAt(carry.row, placeOf(carry.to.index, carry.offset));\n", ""),
       new PlantedBug(7, "recovery prefers the older copy", "machine/Recovery.java",
           "generations[at] < generation;", "generations[at] > generation;"),
 
@@ -202,6 +208,9 @@ class PlantedBugsTest {
       new PlantedBug(9, "a store that waits for its last segment waits for ever", "machine/StoreTier.java",
           "scope.recordBytes() > carryBudget || !canOpen()", "scope.recordBytes() > carryBudget"),
 
+      new PlantedBug(9, "a store that is off is still read", "machine/StoreTier.java",
+          "return table.isCommitted(row) && health != StoreHealth.OFF;", "return table.isCommitted(row);"),
+
       // 10. A short or failed transfer never becomes a hit, and bytes are checksummed.
 
       new PlantedBug(10, "a failed read counts as read", "machine/StoreTier.java",
@@ -209,6 +218,14 @@ class PlantedBugsTest {
               + "      readErrors = 0;",
           "    if (status != StoreStatus.CLOSED) {\n"
               + "      readErrors = 0;"),
+      new PlantedBug(10, "damaged bytes are served", "machine/StoreTier.java",
+          "    if (status == StoreStatus.OK) {\n"
+              + "      readErrors = 0;",
+          "    if (status == StoreStatus.OK || status == StoreStatus.CORRUPT) {\n"
+              + "      readErrors = 0;"),
+      new PlantedBug(10, "a block that was read has no checksums", "machine/StoreTier.java",
+          "      table.shardCrcs(row, store.header(memory.record(scope, read.memoryAt)).shardCrcs());\n",
+          "      table.shardCrcs(row, new int[scope.layout().ranks()]);\n"),
       new PlantedBug(10, "an extent whose read failed is carried over", "machine/StoreTier.java",
           "if (status == StoreStatus.OK && !carry.settled) {", "if (!carry.settled) {"),
       new PlantedBug(10, "a rank's checksum is kept as another's", "machine/Arrivals.java",

@@ -300,11 +300,14 @@ public final class SimStore implements BlockStore {
             || !extent.header.namespace().equals(read.expected.namespace())) {
           return StoreStatus.MISMATCH;
         }
-        if (extent.damaged) {
-          return StoreStatus.CORRUPT;
-        }
         MemorySegment.copy(extent.bytes, 0, read.record, ValueLayout.JAVA_BYTE, SimDisk.UNIT, extent.bytes.length);
         headers.put(read.number, extent.header);
+        if (extent.damaged) {
+          // The header is right and the bytes are not.
+          byte first = read.record.get(ValueLayout.JAVA_BYTE, SimDisk.UNIT);
+          read.record.set(ValueLayout.JAVA_BYTE, SimDisk.UNIT, (byte) ~first);
+          return StoreStatus.CORRUPT;
+        }
         return StoreStatus.OK;
       }
     }

@@ -94,7 +94,8 @@ final class Simulation {
   final RandomGenerator random;
   private final boolean withStore;
   private final boolean faulty;
-  private final boolean readsFail;
+  /** Whether the device fails every read at present. */
+  private boolean readsFail;
   final int ranks;
   private final SimDisk disk;
   final List<Engine> engines = new ArrayList<>();
@@ -120,6 +121,7 @@ final class Simulation {
   private SimStore store;
   private CacheCore core;
   private Trespasser trespasser;
+  private long operations;
   private long now = 1;
   private final Map<String, Long> seen = new HashMap<>();
 
@@ -128,7 +130,6 @@ final class Simulation {
     withStore = random.nextInt(6) != 0;
     faulty = withStore && random.nextInt(2) == 0;
     ranks = 1 + random.nextInt(3);
-    readsFail = faulty && random.nextInt(12) == 0;
     disk = new SimDisk(4 + random.nextInt(4), 8 + random.nextInt(17));
     start();
   }
@@ -157,13 +158,14 @@ final class Simulation {
   }
 
   private void start() {
+    readsFail = faulty && random.nextInt(6) == 0;
     int unit = withStore ? SimDisk.UNIT : 4096;
-    pool = new SimPool((8L + random.nextInt(60)) * unit, unit);
+    pool = new SimPool((6L + random.nextInt(50)) * unit, unit);
     store = withStore ? new SimStore(disk, pool) : null;
     long lease = pool.capacityBytes() * (1 + random.nextInt(4)) / 4;
     CoreLimits limits = new CoreLimits(lease, Math.max(1, lease * (1 + random.nextInt(2)) / 2), MAX_SESSIONS,
-        2 + random.nextInt(2), 3 + random.nextInt(3), 2 + random.nextInt(4), 2 + random.nextInt(3),
-        1 + random.nextInt(6), Duration.ofNanos(60), Duration.ofNanos(200), Duration.ofNanos(80));
+        2 + random.nextInt(2), 3 + random.nextInt(3), 1 + random.nextInt(5), 2 + random.nextInt(3),
+        1 + random.nextInt(6), Duration.ofNanos(60), Duration.ofNanos(120), Duration.ofNanos(80));
     core = new CacheCore(pool, new SimOrder(random), store, limits, () -> now, random.nextLong());
     trespasser = new Trespasser(this, core, pool);
     if (withStore) {
@@ -232,7 +234,10 @@ final class Simulation {
 
   private void step() {
     now += random.nextInt(3);
-    switch (random.nextInt(26)) {
+    if (engines.isEmpty()) {
+      attach();
+    }
+    switch (random.nextInt(28)) {
       case 0 -> attach();
       case 1, 2, 3 -> query();
       case 4, 5 -> poll();
@@ -250,7 +255,7 @@ final class Simulation {
       case 15, 16 -> write();
       case 17, 18, 19 -> endSave();
       case 20, 21, 22 -> complete();
-      case 23 -> rare();
+      case 23, 24 -> rare();
       default -> {
         complete();
         int writes = withStore ? Inventory.writes(core) : 0;
@@ -273,15 +278,15 @@ final class Simulation {
   }
 
   private void rare() {
-    switch (random.nextInt(10)) {
+    switch (random.nextInt(12)) {
       case 0 -> closeEngine();
       case 1 -> loseEngine();
       case 2, 3 -> proveGone();
       case 4 -> restart();
       case 5 -> crash();
-      case 6 -> now += 100;
-      case 7 -> damage();
-      case 8 -> core.sealStore();
+      case 6, 7 -> now += 100;
+      case 8, 9 -> damage();
+      case 10 -> core.sealStore();
       default -> trespass();
     }
   }
@@ -296,7 +301,7 @@ final class Simulation {
     if (engines.size() >= 3) {
       return;
     }
-    int model = random.nextInt(MODELS);
+    int model = random.nextInt(2) * random.nextInt(MODELS);
     boolean full = attached() >= MAX_SESSIONS;
     boolean large = recordBytes(model) > pool.capacityBytes();
     try {
@@ -380,6 +385,8 @@ final class Simulation {
     for (int i = 0; i < depth; i++) {
       tokens[i] = random.nextInt(5) == 0 ? 1 : 0;
     }
+    // Several trees, so that one failed read does not take all there is.
+    tokens[0] = random.nextInt(2) * random.nextInt(5);
     return PrefixChain.ofTokens(tokens, 1);
   }
 
@@ -396,7 +403,9 @@ final class Simulation {
     }
     int visible = Inventory.visible(core, engine.session, chain);
     int resident = Inventory.resident(core, engine.session, chain);
-    asked(core.query(engine.session, chain), chain, engine, visible, resident);
+    CoreTicket ticket = random.nextBoolean() ? core.query(engine.session, chain)
+        : core.query(engine.session, new QueryId(operations += 100, random.nextInt(3)), chain);
+    asked(ticket, chain, engine, visible, resident);
   }
 
   /** A prompt changed while its query was under way. */
@@ -427,13 +436,21 @@ final class Simulation {
     if (ticket.state() == TicketState.PENDING && resident >= hopes) {
       throw new Violation("a query waits for blocks that are all in memory");
     }
+    if (random.nextInt(3) != 0) {
+      // Most callers look at once, or the tables would be full of answers that nobody fetched.
+      complete();
+      poll(a);
+    }
   }
 
   private void poll() {
     Asked a = pick(asked);
-    if (a == null) {
-      return;
+    if (a != null) {
+      poll(a);
     }
+  }
+
+  private void poll(Asked a) {
     core.polled(a.ticket);
     if (a.ticket.state() == TicketState.READY) {
       asked.remove(a);
@@ -630,10 +647,30 @@ final class Simulation {
       return;
     }
     SimDisk.Segment segment = disk.segments[random.nextInt(disk.segments.length)];
-    segment.extents.values().stream().skip(random.nextInt(4)).findFirst().ifPresent(extent -> {
-      extent.damaged = true;
-      extent.lost = random.nextInt(3) == 0;
-    });
+    for (SimDisk.Extent extent : segment.extents.values()) {
+      if (random.nextInt(3) == 0) {
+        extent.damaged = true;
+        extent.lost = random.nextInt(3) == 0;
+      }
+    }
+    if (random.nextInt(3) == 0) {
+      outage();
+    }
+  }
+
+  /** The device fails every read for a while, perhaps after a crash, and callers go on asking. */
+  private void outage() {
+    if (random.nextBoolean()) {
+      crash();
+    }
+    readsFail = true;
+    for (int i = 0; i < 12; i++) {
+      attach();
+      query();
+      complete();
+      check();
+    }
+    readsFail = random.nextBoolean();
   }
 
   private void restart() {

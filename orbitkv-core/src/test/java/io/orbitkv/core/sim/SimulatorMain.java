@@ -6,7 +6,7 @@ import java.util.List;
 final class SimulatorMain {
 
   /** How many events a run has. */
-  static final int EVENTS = 160;
+  static final int EVENTS = 200;
 
   /** The exit status when a seed failed. */
   static final int FOUND = 3;
