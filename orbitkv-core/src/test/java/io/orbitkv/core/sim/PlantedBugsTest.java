@@ -262,8 +262,10 @@ class PlantedBugsTest {
     String found = bug.simulate(scratch);
     assertThat(found).as("what the simulator found").isNotEmpty();
     long seed = Long.parseLong(found.substring(0, found.indexOf(' ')));
-    assertThatCode(() -> new Simulation(seed).run(SimulatorMain.EVENTS))
-        .as("the core without the bug, with the same seed").doesNotThrowAnyException();
+    try (Simulation simulation = new Simulation(seed)) {
+      assertThatCode(() -> simulation.run(SimulatorMain.EVENTS))
+          .as("the core without the bug, with the same seed").doesNotThrowAnyException();
+    }
   }
 
   @Test

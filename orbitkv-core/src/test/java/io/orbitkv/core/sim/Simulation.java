@@ -45,7 +45,7 @@ import java.util.stream.IntStream;
  * One run: a core, a memory, a disk and some engines, driven by one seed. Throws a {@link Violation} when anything is
  * not as it must be.
  */
-final class Simulation {
+final class Simulation implements AutoCloseable {
 
   static final int SHARD_BYTES = 24;
   private static final int MAX_DEPTH = 9;
@@ -155,6 +155,12 @@ final class Simulation {
       check();
     }
     finish();
+  }
+
+  /** Gives back the table of the core, which is outside the heap and would pile up over thousands of runs. */
+  @Override
+  public void close() {
+    core.close();
   }
 
   private void start() {

@@ -23,8 +23,8 @@ final class SimulatorMain {
     }
     long seeds = Long.parseLong(args[1]);
     for (long seed = 0; seed < seeds; seed++) {
-      try {
-        new Simulation(seed).run(EVENTS);
+      try (Simulation simulation = new Simulation(seed)) {
+        simulation.run(EVENTS);
       } catch (RuntimeException | AssertionError e) {
         System.out.println(seed + " " + e);
         System.exit(FOUND);

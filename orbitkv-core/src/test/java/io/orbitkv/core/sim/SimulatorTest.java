@@ -30,8 +30,7 @@ class SimulatorTest {
   }
 
   private static Map<String, Long> run(long seed) {
-    try {
-      Simulation simulation = new Simulation(seed);
+    try (Simulation simulation = new Simulation(seed)) {
       simulation.run(SimulatorMain.EVENTS);
       return simulation.seen();
     } catch (RuntimeException | AssertionError e) {
