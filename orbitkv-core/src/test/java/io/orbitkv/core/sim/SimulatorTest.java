@@ -8,7 +8,10 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
+/** Isolated, since it uses every processor itself. */
+@Isolated
 class SimulatorTest {
 
   private static final long RUNS = 20_000;
