@@ -12,7 +12,7 @@ import java.util.Map;
  * @param blocksHitSsd leading blocks served that were read from the SSD
  * @param blocksMissed the rest
  * @param missed blocks missed by reason
- * @param blocksSaved blocks that became visible
+ * @param blocksSaved blocks of which every rank committed its shard
  * @param blocksDram blocks in memory now
  * @param blocksSsd blocks on the SSD now
  * @param dramBytes bytes of memory in use now

@@ -8,7 +8,7 @@ public enum MissReason {
   NOT_STORED,
   /** The next block was on the SSD and could not be read, or its bytes failed their checksum. */
   FAILED_READ,
-  /** DRAM had no room that could be freed for the blocks on the SSD. */
+  /** DRAM had no room that could be freed for the next block, which is on the SSD, or ranks were just writing it there. */
   NO_MEMORY,
   /** The query alone is larger than a byte budget; waiting would not help. */
   OVER_BUDGET

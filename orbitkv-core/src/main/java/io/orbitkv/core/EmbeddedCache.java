@@ -68,24 +68,30 @@ public final class EmbeddedCache implements Cache {
     this.pool = memory.open(new MemoryOptions(
         builder.dram.bytes(), builder.runtimeDirectory, builder.memorySettings));
     BlockStore opened = null;
+    CacheCore made = null;
     try {
       opened = storage == null ? null : storage.open(new StoreOptions(
           builder.ssdDirectory, builder.ssdCapacity.bytes(), builder.storageSettings));
       CoreLimits limits = CoreLimits.of(builder.dram.bytes());
-      this.core = new CacheCore(pool, order, opened,
+      made = new CacheCore(pool, order, opened,
           builder.leaseBudget == null ? limits : limits.withLeaseBytes(builder.leaseBudget.bytes()),
           System::nanoTime, builder.seed);
+      this.core = made;
       this.loop = new CoreLoop(core::tick, TICK_NANOS);
       this.store = opened;
       this.recovery = opened == null ? null : core.recover();
       if (opened != null) {
         opened.start((token, status) -> lastEvent(() -> core.completed(token, status)), pool.regions());
-        core.storeStarted();
+        // In a turn: from the first request on, completions come in turns of the store's thread.
+        loop.run(core::storeStarted);
       }
       loop.start();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       if (opened != null) {
         opened.close();
+      }
+      if (made != null) {
+        made.close();
       }
       pool.close();
       throw e;

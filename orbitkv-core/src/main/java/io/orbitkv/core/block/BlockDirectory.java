@@ -37,7 +37,7 @@ public final class BlockDirectory {
 
   /** Returns the row of a name, or {@link BlockTable#NONE}. */
   public int find(int scope, long w0, long w1, long w2, long w3) {
-    long hash = hash(scope, w0, w1);
+    long hash = hash(scope, w0, w1, w2, w3);
     long[] slots = parts[part(hash)];
     if (slots == null) {
       return BlockTable.NONE;
@@ -121,11 +121,20 @@ public final class BlockDirectory {
   }
 
   private long hash(int row) {
-    return hash(table.scope(row), table.word(row, 0), table.word(row, 1));
+    return hash(table.scope(row), table.word(row, 0), table.word(row, 1), table.word(row, 2), table.word(row, 3));
   }
 
-  private long hash(int scope, long w0, long w1) {
-    return mix(w0 ^ Long.rotateLeft(w1, 29) ^ seed + scope * 0x9e3779b97f4a7c15L);
+  /** The seed goes in first, so that whoever chooses names does not know which of them meet. */
+  private long hash(int scope, long w0, long w1, long w2, long w3) {
+    long hash = stir(seed + scope, w0);
+    hash = stir(hash, w1);
+    hash = stir(hash, w2);
+    return mix(stir(hash, w3));
+  }
+
+  private static long stir(long hash, long word) {
+    long product = (hash ^ word) * 0x9e3779b97f4a7c15L;
+    return product ^ product >>> 32;
   }
 
   private static int part(long hash) {
