@@ -52,15 +52,15 @@ final class BenchSsdCommand implements Callable<Integer> {
       description = "Transfers in flight. Default: ${DEFAULT-VALUE}.")
   private int depth;
 
-  @Option(names = "--file-bytes", paramLabel = "SIZE", defaultValue = "4GiB",
+  @Option(names = "--file-bytes", paramLabel = "SIZE", defaultValue = "8GiB",
       description = "Size of each of the two files. Default: ${DEFAULT-VALUE}.")
   private ByteSize fileBytes;
 
-  @Option(names = "--round-bytes", paramLabel = "SIZE", defaultValue = "1GiB",
-      description = "Bytes of one timed round. Default: ${DEFAULT-VALUE}.")
+  @Option(names = "--round-bytes", paramLabel = "SIZE", defaultValue = "4GiB",
+      description = "Bytes of one timed round, with the summaries at its end. Default: ${DEFAULT-VALUE}.")
   private ByteSize roundBytes;
 
-  @Option(names = "--rounds", paramLabel = "N", defaultValue = "7",
+  @Option(names = "--rounds", paramLabel = "N", defaultValue = "5",
       description = "Timed rounds of each kind. Default: ${DEFAULT-VALUE}.")
   private int rounds;
 

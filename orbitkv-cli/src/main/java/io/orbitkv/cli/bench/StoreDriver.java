@@ -44,6 +44,12 @@ final class StoreDriver implements AutoCloseable {
   /** What a segment is, as far as its completions tell. */
   private enum SegmentState { IDLE, ACTIVATING, ACTIVE, SEALING }
 
+  /**
+   * Requests outstanding for each transfer that the device is given at once, so that the next one is there when one
+   * ends, also while others are being verified. The device has no more in flight than fio gives it.
+   */
+  private static final int REQUESTS_PER_TRANSFER = 2;
+
   private final BlockStore store;
   private final MemoryPool pool;
   private final StoreGeometry geometry;
@@ -83,7 +89,7 @@ final class StoreDriver implements AutoCloseable {
             + ", expected 3 for blocks of " + new ByteSize(blockBytes) + "; raise --file-bytes");
       }
       // Whole huge pages, and one to spare for the pool's own edges.
-      long poolBytes = (settings.depth() * geometry.recordBytes(blockBytes) + 2 * HUGE_PAGE - 1) & -HUGE_PAGE;
+      long poolBytes = (REQUESTS_PER_TRANSFER * settings.depth() * geometry.recordBytes(blockBytes) + 2 * HUGE_PAGE - 1) & -HUGE_PAGE;
       long hugePagesBefore = HugePages.of(ProcessHandle.current().pid());
       MemoryPool pool = memory.open(new MemoryOptions(poolBytes, folder.resolveSibling("runtime"), Map.of()));
       return new StoreDriver(store, pool, blockBytes, settings.depth(), settings.seed(), hugePagesBefore);
@@ -100,14 +106,14 @@ final class StoreDriver implements AutoCloseable {
     this.geometry = store.geometry();
     this.blockBytes = blockBytes;
     this.random = new SplittableRandom(seed);
-    this.records = new MemorySegment[depth];
-    for (int slot = 0; slot < depth; slot++) {
+    this.records = new MemorySegment[REQUESTS_PER_TRANSFER * depth];
+    for (int slot = 0; slot < records.length; slot++) {
       records[slot] = takeRecord(geometry.recordBytes(blockBytes));
       freeSlots.add(slot);
     }
     this.hugePageBytes = Math.max(0, HugePages.of(ProcessHandle.current().pid()) - hugePagesBefore);
     // One completion at most for each transfer in flight and each segment.
-    this.completions = new ArrayBlockingQueue<>(depth + geometry.segments());
+    this.completions = new ArrayBlockingQueue<>(records.length + geometry.segments());
     this.states = new SegmentState[geometry.segments()];
     for (int i = 0; i < states.length; i++) {
       states[i] = SegmentState.IDLE;
