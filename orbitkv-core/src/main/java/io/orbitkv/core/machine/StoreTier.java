@@ -305,6 +305,11 @@ final class StoreTier {
     return header(row, scope, crcs);
   }
 
+  /** A reader knows the name and the shape that it wants; the checksums come with the bytes. */
+  private ExtentHeader expectedHeader(int row, Scope scope) {
+    return header(row, scope, new int[scope.layout().ranks()]);
+  }
+
   private ExtentHeader header(int row, Scope scope, int[] crcs) {
     int parent = table.parent(row);
     return new ExtentHeader(scope.namespace(), scope.group(), table.key(row),
@@ -364,16 +369,15 @@ final class StoreTier {
   // ---- reading
 
   /** Reads a committed row's extent into memory that the row was given for it. */
-  StoreRequest.Read read(int row) {
+  void read(int row) {
     long place = table.storeAt(row);
     Segment segment = segments[segmentOf(place)];
     StoreRequest.Read read = new StoreRequest.Read(row, segment, place, table.memoryAt(row));
     Scope scope = blocks.scopeOf(row);
     segment.inFlight++;
     reads++;
-    store.read(segment.index, offsetOf(place), header(row, scope, new int[scope.layout().ranks()]),
-        memory.record(scope, read.memoryAt), submitted(read));
-    return read;
+    store.read(segment.index, offsetOf(place), expectedHeader(row, scope), memory.record(scope, read.memoryAt),
+        submitted(read));
   }
 
   /** Nobody can see the row's block any more: a read under way keeps the extent in memory until it ends. */
@@ -596,7 +600,7 @@ final class StoreTier {
       append(carry);
     } else {
       emptying.inFlight++;
-      store.read(emptying.index, offsetOf(table.storeAt(row)), header(row, scope, new int[scope.layout().ranks()]),
+      store.read(emptying.index, offsetOf(table.storeAt(row)), expectedHeader(row, scope),
           memory.record(scope, carry.memoryAt), submitted(carry));
     }
   }
@@ -743,10 +747,7 @@ final class StoreTier {
           settle(carry, row);
         }
       });
-      long bytes = blocks.scopeOf(row).recordBytes();
-      segments[segmentOf(table.storeAt(row))].liveBytes -= bytes;
-      liveBytes -= bytes;
-      table.storeAt(row, BlockTable.NOWHERE);
+      vacate(row);
     } else {
       displace(row);
     }
@@ -771,10 +772,14 @@ final class StoreTier {
   }
 
   private void displace(int row) {
-    Segment segment = segments[segmentOf(table.storeAt(row))];
-    segment.rows.remove(row);
+    segments[segmentOf(table.storeAt(row))].rows.remove(row);
+    vacate(row);
+  }
+
+  /** Takes the place from a row that its segment does not list, or no longer. */
+  private void vacate(int row) {
     long bytes = blocks.scopeOf(row).recordBytes();
-    segment.liveBytes -= bytes;
+    segments[segmentOf(table.storeAt(row))].liveBytes -= bytes;
     liveBytes -= bytes;
     table.storeAt(row, BlockTable.NOWHERE);
   }
