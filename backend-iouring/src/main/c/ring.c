@@ -229,11 +229,19 @@ static bool any_ready(const struct ring *ring) {
   return __atomic_load_n(ring->cq_tail, __ATOMIC_ACQUIRE) != *ring->cq_head;
 }
 
+/*
+ * The most entries of one system call. From three on the kernel plugs the block layer and merges neighbours: appends in
+ * a row would become requests of several MiB, which devices serve more slowly than as many small ones.
+ */
+#define UNMERGED_ENTRIES 2
+
 static int submit_and_wait(struct ring *ring, bool wait) {
   for (;;) {
     unsigned unsubmitted = *ring->sq_tail - __atomic_load_n(ring->sq_head, __ATOMIC_ACQUIRE);
-    bool sleep = wait && !any_ready(ring);
-    int result = uring_enter(ring->ring_fd, unsubmitted, sleep ? 1 : 0);
+    unsigned part = unsubmitted < UNMERGED_ENTRIES ? unsubmitted : UNMERGED_ENTRIES;
+    bool last = part == unsubmitted;
+    bool sleep = last && wait && !any_ready(ring);
+    int result = uring_enter(ring->ring_fd, part, sleep ? 1 : 0);
     if (result == -EINTR) {
       continue;
     }
@@ -246,7 +254,7 @@ static int submit_and_wait(struct ring *ring, bool wait) {
       return result;
     }
     /* A submission cut short did not wait: the entry it stopped at has a completion, the others are still here. */
-    if ((unsigned)result == unsubmitted && (!wait || any_ready(ring))) {
+    if (last && (unsigned)result == part && (!wait || any_ready(ring))) {
       return 0;
     }
   }

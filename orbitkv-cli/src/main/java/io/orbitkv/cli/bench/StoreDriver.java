@@ -45,10 +45,10 @@ final class StoreDriver implements AutoCloseable {
   private enum SegmentState { IDLE, ACTIVATING, ACTIVE, SEALING }
 
   /**
-   * Requests outstanding for each transfer that the device is given at once, so that the next one is there when one
-   * ends, also while others are being verified. The device has no more in flight than fio gives it.
+   * Requests outstanding beyond those that the device is given at once, as a part of them, so that the next one is there
+   * when one ends, also while others are being verified. The device has no more in flight than fio gives it.
    */
-  private static final int REQUESTS_PER_TRANSFER = 2;
+  private static final int TRANSFERS_PER_SPARE = 4;
 
   private final BlockStore store;
   private final MemoryPool pool;
@@ -89,7 +89,7 @@ final class StoreDriver implements AutoCloseable {
             + ", expected 3 for blocks of " + new ByteSize(blockBytes) + "; raise --file-bytes");
       }
       // Whole huge pages, and one to spare for the pool's own edges.
-      long poolBytes = (REQUESTS_PER_TRANSFER * settings.depth() * geometry.recordBytes(blockBytes) + 2 * HUGE_PAGE - 1) & -HUGE_PAGE;
+      long poolBytes = (requests(settings.depth()) * geometry.recordBytes(blockBytes) + 2 * HUGE_PAGE - 1) & -HUGE_PAGE;
       long hugePagesBefore = HugePages.of(ProcessHandle.current().pid());
       MemoryPool pool = memory.open(new MemoryOptions(poolBytes, folder.resolveSibling("runtime"), Map.of()));
       return new StoreDriver(store, pool, blockBytes, settings.depth(), settings.seed(), hugePagesBefore);
@@ -106,7 +106,7 @@ final class StoreDriver implements AutoCloseable {
     this.geometry = store.geometry();
     this.blockBytes = blockBytes;
     this.random = new SplittableRandom(seed);
-    this.records = new MemorySegment[REQUESTS_PER_TRANSFER * depth];
+    this.records = new MemorySegment[requests(depth)];
     for (int slot = 0; slot < records.length; slot++) {
       records[slot] = takeRecord(geometry.recordBytes(blockBytes));
       freeSlots.add(slot);
@@ -123,6 +123,10 @@ final class StoreDriver implements AutoCloseable {
     store.start((token, status) -> completions.add(new Completion(token, status)), pool.regions());
     activate(segment);
     awaitAll();
+  }
+
+  private static int requests(int depth) {
+    return depth + Math.ceilDiv(depth, TRANSFERS_PER_SPARE);
   }
 
   /** Returns what the buffers are, in their provider's words. */
@@ -247,7 +251,8 @@ final class StoreDriver implements AutoCloseable {
     }
     long token = completion.token();
     if (token < ACTIVATION) {
-      freeSlots.add((int) token);
+      // The buffer that was used last is used next, as memory that an allocator gives out again.
+      freeSlots.addFirst((int) token);
       return;
     }
     segmentsInTransition--;

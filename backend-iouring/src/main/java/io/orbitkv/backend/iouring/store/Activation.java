@@ -70,7 +70,7 @@ final class Activation extends Request {
 
   @Override
   boolean hasMemoryInFlight() {
-    return header.inFlight || summary.inFlight;
+    return header.inFlight() || summary.inFlight();
   }
 
   @Override

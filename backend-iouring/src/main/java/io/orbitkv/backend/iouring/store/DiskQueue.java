@@ -3,26 +3,39 @@ package io.orbitkv.backend.iouring.store;
 import io.orbitkv.api.spi.StoreStatus;
 import io.orbitkv.backend.iouring.file.Errno;
 import io.orbitkv.backend.iouring.file.StoreFile;
-import io.orbitkv.backend.iouring.file.TransferRules;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Transfers of any length over a {@link StoreFile}: keeps as many in flight as the file takes, makes short ones whole,
- * turns errnos into statuses, and lets all who wait for durability share a sync. Used by one thread.
+ * Transfers of any length over a {@link StoreFile}: divides long ones, keeps as many parts in flight as the file takes,
+ * makes short ones whole, turns errnos into statuses, and lets all who wait for durability share a sync. Used by one
+ * thread.
  */
 final class DiskQueue {
 
-  /** How often a transfer may come back without progress before it counts as failed. */
+  /** How often a part may come back without progress before it counts as failed. */
   private static final int MOST_FRUITLESS = 16;
 
   /** How much may be verified before the device is served again: some tens of microseconds. */
   private static final long READ_BYTES_A_TURN = 256 << 10;
 
+  /**
+   * The longest request to the device. Devices serve a few longer ones more slowly than many of this length, since what
+   * is in flight then comes and goes in larger lumps (docs/performance.md).
+   */
+  static final int PART_BYTES = 512 << 10;
+
   private final StoreFile file;
+  private final long partBytes;
   private final StoreFile.Completions completions = this::completed;
-  private final DiskTransfer[] slots;
-  private final int[] freeSlots;
+
+  /** By slot. One for each request that the file takes. */
+  private final Part[] parts;
+
+  private final Part[] freeParts;
   private int free;
+
+  /** To be given to the file again, before anything that has not begun. */
+  private Part unfinished;
 
   private final Fifo waiting = new Fifo();
 
@@ -32,23 +45,27 @@ final class DiskQueue {
   private final SharedSync sync = new SharedSync();
 
   DiskQueue(StoreFile file) {
+    this(file, PART_BYTES);
+  }
+
+  DiskQueue(StoreFile file, long partBytes) {
     this.file = file;
-    this.slots = new DiskTransfer[file.depth()];
-    this.freeSlots = new int[slots.length];
-    for (int slot = 0; slot < slots.length; slot++) {
-      freeSlots[slot] = slots.length - 1 - slot;
+    this.partBytes = partBytes;
+    this.parts = new Part[file.depth()];
+    this.freeParts = new Part[parts.length];
+    for (int slot = 0; slot < parts.length; slot++) {
+      parts[slot] = new Part(slot);
+      freeParts[parts.length - 1 - slot] = parts[slot];
     }
-    this.free = slots.length;
+    this.free = parts.length;
   }
 
   void read(DiskTransfer transfer, MemorySegment target, long position) {
-    begin(transfer, DiskTransfer.Kind.READ, target, position);
-    waiting.addLast(transfer);
+    add(transfer, DiskTransfer.Kind.READ, target, position);
   }
 
   void write(DiskTransfer transfer, MemorySegment source, long position) {
-    begin(transfer, DiskTransfer.Kind.WRITE, source, position);
-    waiting.addLast(transfer);
+    add(transfer, DiskTransfer.Kind.WRITE, source, position);
   }
 
   /** Waits until all writes that have ended before this call are durable. */
@@ -59,7 +76,12 @@ final class DiskQueue {
 
   /** Returns whether nothing waits and nothing is in flight. */
   boolean isIdle() {
-    return waiting.isEmpty() && free == slots.length && finished.isEmpty() && sync.isIdle();
+    return waiting.isEmpty() && free == parts.length && finished.isEmpty() && sync.isIdle();
+  }
+
+  /** Returns whether the device takes more. */
+  boolean hasRoom() {
+    return free > 0;
   }
 
   /**
@@ -71,7 +93,7 @@ final class DiskQueue {
   void turn(boolean wait) {
     issue();
     int reaped = file.poll(completions, wait && finished.isEmpty());
-    if (reaped > 0 && !waiting.isEmpty()) {
+    if (reaped > 0 && (unfinished != null || !waiting.isEmpty())) {
       // Before anything else: the device has idle slots.
       issue();
       file.poll(completions, false);
@@ -86,71 +108,98 @@ final class DiskQueue {
     }
   }
 
-  private static void begin(DiskTransfer transfer, DiskTransfer.Kind kind, MemorySegment memory, long position) {
+  private void add(DiskTransfer transfer, DiskTransfer.Kind kind, MemorySegment memory, long position) {
     transfer.kind = kind;
     transfer.memory = memory;
     transfer.position = position;
-    transfer.done = 0;
-    transfer.fruitless = 0;
+    transfer.issued = 0;
+    transfer.outcome = StoreStatus.OK;
+    waiting.addLast(transfer);
   }
 
-  private void issue() {
+  /** Hands to the device as much as it takes; it begins with the next {@link #turn}. */
+  void issue() {
+    while (unfinished != null) {
+      Part part = unfinished;
+      unfinished = part.next;
+      part.next = null;
+      give(part);
+    }
     while (free > 0 && !waiting.isEmpty()) {
-      DiskTransfer transfer = waiting.removeFirst();
-      int slot = freeSlots[--free];
-      slots[slot] = transfer;
-      transfer.inFlight = true;
-      if (transfer.kind == DiskTransfer.Kind.SYNC) {
-        file.sync(slot);
-        continue;
+      DiskTransfer transfer = waiting.first();
+      Part part = freeParts[--free];
+      part.begin(transfer, partBytes);
+      if (isIssued(transfer)) {
+        waiting.removeFirst();
       }
-      long length = Math.min(TransferRules.MAX_BYTES, transfer.memory.byteSize() - transfer.done);
-      MemorySegment part = length == transfer.memory.byteSize()
-          ? transfer.memory
-          : transfer.memory.asSlice(transfer.done, length);
-      if (transfer.kind == DiskTransfer.Kind.READ) {
-        file.read(slot, part, transfer.position + transfer.done);
-      } else {
-        file.write(slot, part, transfer.position + transfer.done);
-      }
+      give(part);
+    }
+  }
+
+  private static boolean isIssued(DiskTransfer transfer) {
+    return transfer.kind == DiskTransfer.Kind.SYNC || transfer.issued == transfer.memory.byteSize();
+  }
+
+  private void give(Part part) {
+    DiskTransfer transfer = part.transfer;
+    switch (transfer.kind) {
+      case SYNC -> file.sync(part.slot);
+      case READ -> file.read(part.slot, part.memory(), transfer.position + part.from);
+      case WRITE -> file.write(part.slot, part.memory(), transfer.position + part.from);
     }
   }
 
   private void completed(long token, int result) {
-    DiskTransfer transfer = release((int) token);
+    Part part = parts[(int) token];
+    if (part.transfer == null) {
+      throw new IllegalStateException("completion for slot " + token + ", in which nothing is in flight");
+    }
     if (result < 0) {
-      if (isTransient(-result) && ++transfer.fruitless <= MOST_FRUITLESS) {
-        waiting.addFirst(transfer);
+      if (isTransient(-result) && ++part.fruitless <= MOST_FRUITLESS) {
+        giveAgain(part);
       } else {
-        finish(transfer, statusOf(-result));
+        end(part, statusOf(-result));
       }
       return;
     }
-    if (transfer.kind == DiskTransfer.Kind.SYNC) {
-      finish(transfer, StoreStatus.OK);
-      return;
+    if (result > part.bytes) {
+      throw new IllegalStateException("transfer of " + part.bytes + " bytes ended with " + result);
     }
-    long missing = transfer.memory.byteSize() - transfer.done;
-    if (result > missing) {
-      throw new IllegalStateException("transfer of " + missing + " bytes ended with " + result);
-    }
-    if (result == missing) {
-      finish(transfer, StoreStatus.OK);
+    if (result == part.bytes) {
+      end(part, StoreStatus.OK);
       return;
     }
     // What is left must begin on a page again, as direct transfers need it.
     long progress = result & -Page.BYTES;
-    if (result == 0 || progress == 0 && ++transfer.fruitless > MOST_FRUITLESS) {
-      finish(transfer, StoreStatus.IO_ERROR);
+    if (result == 0 || progress == 0 && ++part.fruitless > MOST_FRUITLESS) {
+      end(part, StoreStatus.IO_ERROR);
       return;
     }
-    transfer.done += progress;
-    waiting.addFirst(transfer);
+    part.from += progress;
+    part.bytes -= progress;
+    giveAgain(part);
   }
 
-  private void finish(DiskTransfer transfer, StoreStatus outcome) {
-    transfer.outcome = outcome;
-    finished.addLast(transfer);
+  private void giveAgain(Part part) {
+    part.next = unfinished;
+    unfinished = part;
+  }
+
+  private void end(Part part, StoreStatus status) {
+    DiskTransfer transfer = part.transfer;
+    part.transfer = null;
+    freeParts[free++] = part;
+    transfer.parts--;
+    if (status != StoreStatus.OK && transfer.outcome == StoreStatus.OK) {
+      transfer.outcome = status;
+      if (!isIssued(transfer)) {
+        waiting.remove(transfer);
+        transfer.issued = transfer.memory.byteSize();
+      }
+    }
+    if (transfer.parts == 0 && isIssued(transfer)) {
+      finished.addLast(transfer);
+    }
   }
 
   private static boolean isTransient(int errno) {
@@ -164,15 +213,35 @@ final class DiskQueue {
     return errno == Errno.EROFS.number() ? StoreStatus.READ_ONLY : StoreStatus.IO_ERROR;
   }
 
-  private DiskTransfer release(int slot) {
-    DiskTransfer transfer = slots[slot];
-    if (transfer == null) {
-      throw new IllegalStateException("completion for slot " + slot + ", in which nothing is in flight");
+  /** A part of a transfer, and the slot of the file that it passes through. */
+  private static final class Part {
+
+    final int slot;
+    DiskTransfer transfer;
+
+    /** What of the transfer is still to be done. */
+    long from;
+
+    long bytes;
+    int fruitless;
+    Part next;
+
+    Part(int slot) {
+      this.slot = slot;
     }
-    slots[slot] = null;
-    transfer.inFlight = false;
-    freeSlots[free++] = slot;
-    return transfer;
+
+    void begin(DiskTransfer transfer, long mostBytes) {
+      this.transfer = transfer;
+      from = transfer.issued;
+      bytes = transfer.kind == DiskTransfer.Kind.SYNC ? 0 : Math.min(mostBytes, transfer.memory.byteSize() - from);
+      fruitless = 0;
+      transfer.issued += bytes;
+      transfer.parts++;
+    }
+
+    MemorySegment memory() {
+      return bytes == transfer.memory.byteSize() ? transfer.memory : transfer.memory.asSlice(from, bytes);
+    }
   }
 
   /** Transfers linked through themselves. */
@@ -201,6 +270,29 @@ final class DiskQueue {
         last = transfer;
       }
       first = transfer;
+    }
+
+    DiskTransfer first() {
+      return first;
+    }
+
+    /** Removes from wherever it is, which is near the front. */
+    void remove(DiskTransfer transfer) {
+      DiskTransfer before = null;
+      DiskTransfer at = first;
+      while (at != transfer) {
+        before = at;
+        at = at.next;
+      }
+      if (before == null) {
+        first = transfer.next;
+      } else {
+        before.next = transfer.next;
+      }
+      if (last == transfer) {
+        last = before;
+      }
+      transfer.next = null;
     }
 
     DiskTransfer removeFirst() {
@@ -236,7 +328,7 @@ final class DiskQueue {
       served = joining;
       joining = null;
       kind = Kind.SYNC;
-      fruitless = 0;
+      outcome = StoreStatus.OK;
       // Before the transfers that wait: they do not depend on it, and whoever waits for it does.
       waiting.addFirst(this);
     }

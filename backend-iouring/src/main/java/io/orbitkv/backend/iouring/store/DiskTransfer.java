@@ -4,8 +4,8 @@ import io.orbitkv.api.spi.StoreStatus;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Something that has one transfer or sync under way at a time. It is itself the node of the queues and the occupant of
- * the slot that the transfer passes through, so that a transfer costs no object beside it.
+ * Something that has one transfer or sync under way at a time. It is itself the node of the queues, so that a transfer
+ * costs no object beside it.
  */
 abstract class DiskTransfer {
 
@@ -19,17 +19,22 @@ abstract class DiskTransfer {
   Kind kind;
   MemorySegment memory;
   long position;
-  long done;
 
-  /** How it ended, from then until {@link #ended} is called. */
+  /** Bytes from the start that parts have been made of. */
+  long issued;
+
+  /** Parts that the file has, or is to be given again. A sync is not its waiters': it holds no memory of theirs. */
+  int parts;
+
+  /** How it ends: the first failure of a part, if there is one. */
   StoreStatus outcome;
 
-  int fruitless;
-
-  /** Whether the file has it. A sync is not its waiters': it holds no memory of theirs. */
-  boolean inFlight;
-
   DiskTransfer next;
+
+  /** Returns whether the file may have memory of it. */
+  final boolean inFlight() {
+    return parts > 0;
+  }
 
   /** Called by the queue when the transfer is whole, or will never be. May ask for the next one. */
   abstract void ended(StoreStatus status);

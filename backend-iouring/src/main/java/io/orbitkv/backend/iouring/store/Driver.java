@@ -111,7 +111,11 @@ final class Driver implements Runnable {
         end();
         return false;
       }
-      parked = true;
+      if (!failed) {
+        disk.issue();
+      }
+      // While the device takes no more nothing can be begun, and the end of a transfer wakes this loop anyway.
+      parked = failed || disk.hasRoom();
       boolean wait = mayWait && inbox.isEmpty() && !(stopping && (failed || disk.isIdle()));
       if (!failed) {
         disk.turn(wait);

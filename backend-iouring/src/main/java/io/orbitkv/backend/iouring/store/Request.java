@@ -31,7 +31,7 @@ abstract sealed class Request extends DiskTransfer permits Activation, Append, R
 
   /** Returns whether the file has memory of this request. */
   boolean hasMemoryInFlight() {
-    return inFlight;
+    return inFlight();
   }
 
   /** Completes without success, whatever was reached. Nothing of it may be in flight. */
