@@ -105,6 +105,36 @@ public final class PrefixChain {
     return new PrefixChain(words, blocks);
   }
 
+  /**
+   * Reads hashes as {@link #write} wrote them, without an object a block.
+   *
+   * @param hashes 32 bytes a block, from its position to its limit; read to the end
+   * @return the chain
+   * @throws RefusedException if the last hash is not whole
+   */
+  public static PrefixChain read(ByteBuffer hashes) {
+    int bytes = hashes.remaining();
+    if (bytes % Digest.BYTES != 0) {
+      throw new RefusedException("hashes of a chain have " + bytes + " bytes, expected a multiple of " + Digest.BYTES);
+    }
+    long[] words = new long[bytes / Long.BYTES];
+    for (int i = 0; i < words.length; i++) {
+      words[i] = hashes.getLong();
+    }
+    return new PrefixChain(words, bytes / Digest.BYTES);
+  }
+
+  /**
+   * Writes the hashes in the buffer's byte order, which is big-endian wherever chains leave a process.
+   *
+   * @param target room for 32 bytes a block
+   */
+  public void write(ByteBuffer target) {
+    for (int i = 0; i < blocks * WORDS; i++) {
+      target.putLong(words[i]);
+    }
+  }
+
   /** Returns the number of blocks. */
   public int blocks() {
     return blocks;

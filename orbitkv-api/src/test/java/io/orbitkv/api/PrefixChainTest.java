@@ -3,6 +3,7 @@ package io.orbitkv.api;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
@@ -86,5 +87,23 @@ class PrefixChainTest {
         .isEqualTo(PrefixChain.MAX_BLOCKS);
     assertThatThrownBy(() -> PrefixChain.of(Collections.nCopies(PrefixChain.MAX_BLOCKS + 1, Digest.ZERO)))
         .isInstanceOf(RefusedException.class).hasMessage("chain has 1048577 blocks, expected at most 1048576");
+  }
+
+  @Test
+  void read_isWhatWriteWrote() {
+    PrefixChain chain = PrefixChain.ofTokens(new int[] {1, 2, 3, 4, 5, 6}, 2);
+    ByteBuffer bytes = ByteBuffer.allocate(3 * Digest.BYTES);
+    chain.write(bytes);
+
+    assertThat(PrefixChain.read(bytes.flip())).isEqualTo(chain);
+    assertThat(bytes.hasRemaining()).isFalse();
+    assertThat(Digest.of(Arrays.copyOf(bytes.array(), Digest.BYTES))).isEqualTo(chain.hash(0));
+  }
+
+  @Test
+  void read_refusesHalfAHash() {
+    assertThatThrownBy(() -> PrefixChain.read(ByteBuffer.allocate(Digest.BYTES + 16)))
+        .isInstanceOf(RefusedException.class)
+        .hasMessageContaining("48 bytes");
   }
 }

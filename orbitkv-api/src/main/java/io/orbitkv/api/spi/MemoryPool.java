@@ -1,7 +1,9 @@
 package io.orbitkv.api.spi;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * One address range of memory, taken piece by piece in the background, and an allocator over it.
@@ -56,6 +58,11 @@ public interface MemoryPool extends AutoCloseable {
 
   /** Returns the whole address range, for registration with devices. */
   List<MemorySegment> regions();
+
+  /** Returns the file that other processes map to see the same memory, if there is one. Offsets are the same in it. */
+  default Optional<Path> file() {
+    return Optional.empty();
+  }
 
   /** Returns what the memory is, in words, as "shared, tmpfs /dev/shm/orbitkv-0, 4 KiB pages". */
   String describe();

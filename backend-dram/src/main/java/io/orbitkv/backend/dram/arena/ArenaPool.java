@@ -5,7 +5,9 @@ import io.orbitkv.api.UnavailableException;
 import io.orbitkv.api.spi.MemoryPool;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** A mapping that is being taken, and the allocator over what is ready of it. */
@@ -18,6 +20,7 @@ final class ArenaPool implements MemoryPool {
   }
 
   private final String kind;
+  private final Optional<Path> file;
   private final Mapping mapping;
   private final Ground ground;
   private final MemorySegment memory;
@@ -25,8 +28,10 @@ final class ArenaPool implements MemoryPool {
   private final ExtentAllocator extents = new ExtentAllocator();
   private final AtomicBoolean closed = new AtomicBoolean();
 
-  private ArenaPool(String kind, Mapping mapping, long capacityBytes, SlabTaker slabs, Ground ground) {
+  private ArenaPool(
+      String kind, Optional<Path> file, Mapping mapping, long capacityBytes, SlabTaker slabs, Ground ground) {
     this.kind = kind;
+    this.file = file;
     this.mapping = mapping;
     this.ground = ground;
     this.memory = mapping.memory().asSlice(0, capacityBytes);
@@ -37,10 +42,12 @@ final class ArenaPool implements MemoryPool {
    * Takes the first slab and starts to take the others.
    *
    * @param kind what the memory is, in words
+   * @param file what it lies on, if others can map it
    * @param mapping the memory, owned by the pool from here on
    * @param ground what to release after it; stays the caller's if this throws
    */
-  static ArenaPool open(String kind, Mapping mapping, ArenaSettings settings, Ground ground) {
+  static ArenaPool open(
+      String kind, Optional<Path> file, Mapping mapping, ArenaSettings settings, Ground ground) {
     SlabTaker slabs;
     try {
       slabs = new SlabTaker(mapping, mapping.memory().byteSize(), settings.slabBytes());
@@ -49,7 +56,7 @@ final class ArenaPool implements MemoryPool {
       throw new UnavailableException("the first " + new ByteSize(settings.slabBytes()) + " of " + kind
           + " were not granted: " + e.getMessage(), e);
     }
-    ArenaPool pool = new ArenaPool(kind, mapping, settings.capacityBytes(), slabs, ground);
+    ArenaPool pool = new ArenaPool(kind, file, mapping, settings.capacityBytes(), slabs, ground);
     // Half of the processors: the engine starts on the same machine at the same time.
     slabs.start(Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
     return pool;
@@ -109,6 +116,11 @@ final class ArenaPool implements MemoryPool {
   @Override
   public List<MemorySegment> regions() {
     return List.of(memory);
+  }
+
+  @Override
+  public Optional<Path> file() {
+    return file;
   }
 
   @Override

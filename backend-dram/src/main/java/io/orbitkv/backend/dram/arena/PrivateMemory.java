@@ -4,6 +4,7 @@ import io.orbitkv.api.spi.HostMemory;
 import io.orbitkv.api.spi.MemoryOptions;
 import io.orbitkv.api.spi.MemoryPool;
 import java.nio.file.Path;
+import java.util.Optional;
 
 /**
  * Anonymous memory of this process, for an embedded cache: huge pages need no setting of the administrator where
@@ -24,6 +25,6 @@ public final class PrivateMemory implements HostMemory {
     ArenaSettings settings = ArenaSettings.of(options);
     new MemoryLimits().addSystem(Path.of("/")).require(settings.capacityBytes());
     Mapping mapping = Mapping.ofPrivate(new SystemCalls(), settings.capacityBytes());
-    return ArenaPool.open("private, anonymous memory", mapping, settings, () -> { });
+    return ArenaPool.open("private, anonymous memory", Optional.empty(), mapping, settings, () -> { });
   }
 }

@@ -6,6 +6,7 @@ import io.orbitkv.api.spi.MemoryOptions;
 import io.orbitkv.api.spi.MemoryPool;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Optional;
 
 /**
  * A file on a memory file system, mapped by this process and, by path, by others of the same user. On tmpfs it gets
@@ -39,8 +40,8 @@ public final class SharedMemory implements HostMemory {
       }
       limits.require(fileBytes);
       Mapping mapping = Mapping.ofFile(system, directory.arenaFile(), fileBytes, pageBytes, true);
-      return ArenaPool.open("shared, " + directory.type() + " " + directory.arenaFile(), mapping,
-          settings.withSlabsOfPages(pageBytes), directory::close);
+      return ArenaPool.open("shared, " + directory.type() + " " + directory.arenaFile(),
+          Optional.of(directory.arenaFile()), mapping, settings.withSlabsOfPages(pageBytes), directory::close);
     } catch (IOException e) {
       directory.close();
       throw new UnavailableException("runtime directory " + directory.path() + " cannot be used: " + e, e);
