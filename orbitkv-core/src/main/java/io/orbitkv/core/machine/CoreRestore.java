@@ -31,6 +31,10 @@ public final class CoreRestore {
     return state;
   }
 
+  boolean isQuarantined() {
+    return state == RestoreState.QUARANTINED;
+  }
+
   void on(RestoreState.Event event) {
     state = state.on(event);
   }

@@ -65,6 +65,10 @@ public final class CoreSave {
     return state;
   }
 
+  boolean isQuarantined() {
+    return state == SaveState.QUARANTINED;
+  }
+
   void on(SaveState.Event event) {
     state = state.on(event);
   }
