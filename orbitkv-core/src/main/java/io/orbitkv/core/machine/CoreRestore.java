@@ -26,6 +26,11 @@ public final class CoreRestore {
     return shardsAt[block];
   }
 
+  /** Returns the bytes of memory that its lease pins, which ranks that restore the same prefix share. */
+  public long bytes() {
+    return lease.bytes;
+  }
+
   /** Returns where it is in its life. */
   public RestoreState state() {
     return state;

@@ -43,6 +43,31 @@ public final class CoreSession {
     return state;
   }
 
+  /** Returns how many of its queries are not final. */
+  public int liveTickets() {
+    return tickets.size();
+  }
+
+  /** Returns how many of its leases are not retired. */
+  public int liveLeases() {
+    return leases.size();
+  }
+
+  /** Returns how many of its saves are not ended. */
+  public int liveSaves() {
+    return saves.size();
+  }
+
+  /** Returns how many of its restores are not retired. */
+  public int liveRestores() {
+    return restores.size();
+  }
+
+  /** Returns the bytes charged to its leases and pending reads. */
+  public long leasedBytes() {
+    return budget.used();
+  }
+
   /** Returns where the first shard begins in a record. */
   int payloadAt() {
     return payloadAt;
