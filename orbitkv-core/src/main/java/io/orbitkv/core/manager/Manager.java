@@ -366,7 +366,7 @@ public final class Manager implements Operated, AutoCloseable {
     public static final String DEFAULT_MEMORY = "shared";
 
     /** Connections at once unless said otherwise. */
-    public static final int DEFAULT_CONNECTIONS = 1024;
+    public static final int DEFAULT_CONNECTIONS = 256;
 
     private int connections = DEFAULT_CONNECTIONS;
     private ByteSize instanceLeaseBudget;
