@@ -73,8 +73,8 @@ public final class FakeCache implements Cache {
 
   @Override
   public CacheStats stats() {
-    return new CacheStats(0, 0, 0, 0, 0, Map.of(), saved, memory.size(), disk.blocks.size(), 0, 0, 0, 0, 0, 0,
-        Map.of("fake", 1L), "healthy");
+    return new CacheStats(0, 0, 0, 0, 0, Map.of(), saved, 0, 0, 0, 0, 0, memory.size(), disk.blocks.size(),
+        0, 0, 0, 0, 0, 0, Map.of("fake", 1L), "healthy");
   }
 
   @Override
@@ -144,6 +144,11 @@ public final class FakeCache implements Cache {
         @Override
         public void drained() {}
       };
+    }
+
+    @Override
+    public RestoreGrant restore(long lease, int rank) {
+      throw new UnsupportedOperationException("leases of this cache have no numbers");
     }
 
     @Override
