@@ -8,27 +8,37 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Queue;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Looks every 100 ms whether lost members are dead, and whether connections that were accepted have said hello. Rests
- * while there are neither. It reads files, so it does so outside turns.
+ * Does what no turn may wait for: looks every 100 ms whether lost members are dead and whether accepted connections have
+ * said hello, removes witnesses, and writes the log. Rests while there is nothing of that.
  */
-final class DeathWatch implements AutoCloseable {
+final class Caretaker implements AutoCloseable {
 
   private static final long LOOK_NANOS = Duration.ofMillis(100).toNanos();
 
-  private static final Logger LOG = System.getLogger(DeathWatch.class.getName());
+  private static final Logger LOG = System.getLogger(Caretaker.class.getName());
 
   private final Manager manager;
+  /** Lines kept while whoever reads the log is slow; more are counted and not kept. */
+  private static final int MOST_LINES = 256;
+
+  private record Line(Level level, String text) {}
+
   private final Queue<Path> forgotten = new ConcurrentLinkedQueue<>();
+  private final BlockingQueue<Line> lines = new ArrayBlockingQueue<>(MOST_LINES);
+  private final AtomicInteger left = new AtomicInteger();
   private final Thread thread;
   private volatile boolean closed;
 
-  DeathWatch(Manager manager) {
+  Caretaker(Manager manager) {
     this.manager = manager;
-    this.thread = Thread.ofPlatform().daemon().name("orbitkv-death-watch").unstarted(this::run);
+    this.thread = Thread.ofPlatform().daemon().name("orbitkv-caretaker").unstarted(this::run);
   }
 
   void start() {
@@ -46,6 +56,24 @@ final class DeathWatch implements AutoCloseable {
     wake();
   }
 
+  /** Has a line written to the log; does not wait for it. */
+  void say(Level level, String text) {
+    if (!lines.offer(new Line(level, text))) {
+      left.incrementAndGet();
+    }
+    wake();
+  }
+
+  private void writeLines() {
+    for (Line line = lines.poll(); line != null; line = lines.poll()) {
+      LOG.log(line.level, line.text);
+    }
+    int missing = left.getAndSet(0);
+    if (missing > 0) {
+      LOG.log(Level.WARNING, "{0} lines were left out here: they came faster than the log took them", missing);
+    }
+  }
+
   private void removeForgotten() {
     for (Path witness = forgotten.poll(); witness != null; witness = forgotten.poll()) {
       try {
@@ -59,6 +87,7 @@ final class DeathWatch implements AutoCloseable {
   private void run() {
     while (!closed) {
       try {
+        writeLines();
         removeForgotten();
         List<Member> lost = manager.lostMembers();
         boolean silent = manager.cutSilentConnections();
@@ -80,9 +109,17 @@ final class DeathWatch implements AutoCloseable {
     }
   }
 
+  /** Ends the thread, and does what it left. */
   @Override
   public void close() {
     closed = true;
     wake();
+    try {
+      thread.join(Duration.ofSeconds(1));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    writeLines();
+    removeForgotten();
   }
 }
