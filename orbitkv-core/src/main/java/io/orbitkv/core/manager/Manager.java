@@ -248,8 +248,11 @@ public final class Manager implements Operated, AutoCloseable {
     Reply.Refused refusal = refusalOf(channel);
     if (refusal != null) {
       // Its buffer is empty, so this does not wait for the other side.
-      try (Connection refused = new Connection(channel, Protocol.MAX_FRAME_BYTES)) {
+      Connection refused = new Connection(channel, Protocol.MAX_FRAME_BYTES);
+      try {
         refused.send(refusal);
+      } finally {
+        caretaker.closeSoon(refused);
       }
       return;
     }
