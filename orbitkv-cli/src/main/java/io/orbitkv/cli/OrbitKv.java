@@ -50,6 +50,8 @@ final class OrbitKv implements Runnable {
         .addSubcommand(new ReplayCommand(terminal, caches))
         .addSubcommand(new ManagerCommand(terminal))
         .addSubcommand(new InspectCommand(terminal))
+        .addSubcommand(new ChaosCommand(terminal))
+        .addSubcommand(new StandInCommand(terminal))
         .addSubcommand(new CommandLine(new BenchCommand(terminal))
             .addSubcommand(new BenchLookupCommand(terminal, caches))
             .addSubcommand(new BenchSsdCommand(terminal))
