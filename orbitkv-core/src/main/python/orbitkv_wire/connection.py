@@ -28,8 +28,8 @@ class ClosedError(OSError):
 class Connection:
     """Either end of a connection. One thread at a time; one request under way.
 
-    Deadlines are moments of ``time.monotonic()``. After any exception but ``ValueError`` from sending, the connection is
-    of no use: a late answer would be taken for that to the next request. So close it.
+    Deadlines are moments of ``time.monotonic()``. After any exception but ``ValueError`` from sending, the connection
+    is of no use: a late answer would be taken for that to the next request. So close it.
     """
 
     def __init__(self, connected: socket.socket, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
