@@ -96,8 +96,8 @@ class ManagerClient:
         """Remembers what to register as; connects with the first call.
 
         ``incarnation`` is shared by the members of one start of the instance. ``deadline_s`` holds for calls that give
-        none of their own. ``clock`` measures the intervals between attempts, in seconds. A ``ValueError`` or ``TypeError``
-        says what cannot be registered.
+        none of their own. ``clock`` measures the intervals between attempts, in seconds. ``ValueError`` or
+        ``TypeError`` says what cannot be registered.
         """
         self._path = os.path.abspath(os.fspath(socket_path))
         self._software = software
