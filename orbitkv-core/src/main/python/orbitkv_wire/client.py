@@ -127,7 +127,10 @@ class ManagerClient:
         return self._trouble
 
     def query(self, operation: int, revision: int, chain: Chain, *, deadline_s: Optional[float] = None) -> Answer:
-        """Asks for the longest stored prefix of a chain; again with the same ids and chain, polls."""
+        """Asks for the longest stored prefix of a chain; again with the same ids and chain, polls.
+
+        A new operation has a greater number than those before it. One that has its final answer is not asked again.
+        """
         return self._answer(
             lambda generation: messages.Query(generation, _int64(operation), _int32(revision), _hashes(chain)),
             deadline_s)
