@@ -49,6 +49,13 @@ public final class FakeManager implements Operated {
         Map.of("ssd_read_corrupt", 2L, "session_lost", 1L), ssdHealth);
   }
 
+  /** Becomes one that does not serve, with a reason. */
+  public void becomeNotReady(String reason) {
+    become(new ManagerStatus(HEALTHY.incarnation(), HEALTHY.software(), HEALTHY.startedAtEpochMillis(), false,
+        List.of(reason), false, HEALTHY.cache(), HEALTHY.instances(), HEALTHY.quarantine(),
+        HEALTHY.coreEventP99Nanos(), HEALTHY.coreEvents()));
+  }
+
   synchronized void become(ManagerStatus next) {
     status = next;
   }

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.UnavailableException;
-import io.orbitkv.core.manager.ManagerStatus;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -71,7 +70,7 @@ class StatusServerTest {
   void health_followsTheManager(String path, int whenReady, int whenNot) {
     assertThat(client.get(path).status()).isEqualTo(whenReady);
 
-    manager.become(notReady("SSD is read-only: no space left"));
+    manager.becomeNotReady("SSD is read-only: no space left");
 
     Client.Reply reply = client.get(path);
     assertThat(reply.status()).isEqualTo(whenNot);
@@ -81,7 +80,7 @@ class StatusServerTest {
 
   @Test
   void health_namesWhatIsDegraded() {
-    manager.become(notReady("SSD is read-only: no space left"));
+    manager.becomeNotReady("SSD is read-only: no space left");
 
     assertThat(json(client.get("/health")).at("/degraded/0").stringValue())
         .isEqualTo("SSD is read-only: no space left");
@@ -302,13 +301,6 @@ class StatusServerTest {
   private static String basic(String password) {
     return "Authorization: Basic "
         + Base64.getEncoder().encodeToString(("operator:" + password).getBytes(StandardCharsets.UTF_8));
-  }
-
-  private static ManagerStatus notReady(String reason) {
-    ManagerStatus healthy = FakeManager.HEALTHY;
-    return new ManagerStatus(healthy.incarnation(), healthy.software(), healthy.startedAtEpochMillis(), false,
-        List.of(reason), false, healthy.cache(), healthy.instances(), healthy.quarantine(),
-        healthy.coreEventP99Nanos(), healthy.coreEvents());
   }
 
   private static JsonNode json(Client.Reply reply) {
