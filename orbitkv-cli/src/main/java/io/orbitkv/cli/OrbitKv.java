@@ -50,6 +50,7 @@ final class OrbitKv implements Runnable {
         .addSubcommand(new ReplayCommand(terminal, caches))
         .addSubcommand(new ManagerCommand(terminal))
         .addSubcommand(new InspectCommand(terminal))
+        .addSubcommand(new StatusCommand(terminal))
         .addSubcommand(new CommandLine(new BenchCommand(terminal))
             .addSubcommand(new BenchLookupCommand(terminal, caches))
             .addSubcommand(new BenchSsdCommand(terminal))
