@@ -6,8 +6,6 @@ import contextlib
 import logging
 import pathlib
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 import unittest
@@ -17,8 +15,7 @@ from typing import Callable, Optional
 from fake_manager import CLOSE, HANG, HIT, Answer, FakeManager, frame
 from orbitkv_wire import Lease, ManagerClient, Refusal, Standing
 from orbitkv_wire.messages import (
-    Answered, Cancel, Done, Granted, Hello, Leave, Poll, Query, Refused, Register, Registered, Release, Request, Settle,
-    Stats)
+    Answered, Cancel, Done, Granted, Hello, Leave, Poll, Query, Refused, Register, Release, Request, Stats)
 
 _CHAIN = bytes(range(96))
 _LONG_S = 30.0
@@ -184,7 +181,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(Standing.MISS, self.query())
         self.assertEqual("MalformedError: reply: expected Welcome, found Done", self.client.trouble)
 
-    def test_reconnecting_registers_the_same_incarnation_and_settles(self) -> None:
+    def test_reconnecting_registers_the_same_incarnation(self) -> None:
         manager = self.manager()
         self.query()
         manager.answer = _to(Query, CLOSE)
@@ -194,7 +191,6 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(Standing.HIT, self.query())
         self.assertEqual(
             [Register("test", 42, _NAMESPACE, 1, 4096, 0, -1)] * 2, manager.asked(Register))
-        self.assertEqual([Settle(1)], manager.asked(Settle))
 
     def test_lease_of_another_registration_is_not_released(self) -> None:
         with FakeManager(self.folder, incarnation=1):
@@ -206,7 +202,6 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(Standing.HIT, self.query())
         self.client.release(lease)
         self.assertEqual([], manager.asked(Release))
-        self.assertEqual([], manager.asked(Settle))
 
     def test_superseded_registration_is_replaced(self) -> None:
         manager = self.manager()
@@ -252,28 +247,6 @@ class ClientTest(unittest.TestCase):
             self.assertRaises(KeyboardInterrupt, self.query)
         self.assertFalse(self.client.registered)
 
-    def test_witness_is_locked_while_registered(self) -> None:
-        self.manager()
-        self.query()
-        lock = (
-            "import fcntl, os, sys\n"
-            f"witness = os.open({str(self.folder / 'witness-1')!r}, os.O_RDWR)\n"
-            "fcntl.lockf(witness, fcntl.LOCK_EX | fcntl.LOCK_NB)\n")
-        held = subprocess.run([sys.executable, "-c", lock], capture_output=True, text=True)
-        self.assertIn("BlockingIOError", held.stderr)
-        self.client.close()
-        self.assertEqual(0, subprocess.run([sys.executable, "-c", lock]).returncode)
-
-    def test_registration_without_its_witness_is_none(self) -> None:
-        manager = self.manager()
-        self.query()
-        manager.answer = _to(Query, CLOSE)
-        self.query()
-        manager.answer = _to(Register, Registered(2, 2, "witness-none", 0))
-        self.clock.now = 1.0
-        self.assertEqual(Standing.MISS, self.query())
-        self.assertFalse(self.client.registered)
-
     def test_hello_says_who_asks(self) -> None:
         manager = self.manager()
         self.query()
@@ -286,6 +259,11 @@ class ClientTest(unittest.TestCase):
             self.assertGreater(hello.pid_namespace, 0)
 
     def test_namespace_of_another_length_is_refused(self) -> None:
-        with self.assertRaisesRegex(ValueError, "namespace has 3 bytes, expected 32"):
+        with self.assertRaisesRegex(ValueError, "length >= 32"):
             ManagerClient(
                 self.folder, instance="test", incarnation=1, namespace=b"abc", ranks=1, shard_bytes=1)
+
+    def test_number_that_does_not_fit_is_refused(self) -> None:
+        with self.assertRaisesRegex(ValueError, "<= 2147483647"):
+            ManagerClient(
+                self.folder, instance="test", incarnation=1, namespace=_NAMESPACE, ranks=1, shard_bytes=1 << 31)

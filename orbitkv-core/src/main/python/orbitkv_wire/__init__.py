@@ -1,7 +1,7 @@
 """The protocol of the OrbitKV Manager, for engines in Python. ``docs/wire.md`` has it byte by byte.
 
-``ManagerClient`` is what a scheduler uses: it asks, and a Manager that is gone is a miss. ``Connection`` and the messages
-are one level below.
+``ManagerClient`` is what a scheduler uses: it asks, and a Manager that is gone is a miss. ``Connection`` and the
+messages are one level below.
 """
 
 from orbitkv_wire.client import Answer, Lease, ManagerClient

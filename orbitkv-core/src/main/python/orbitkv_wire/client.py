@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import time
@@ -36,8 +35,8 @@ class Lease(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True):
     """How a query stands.
 
-    ``reason`` says why a hit is not longer or what a miss is due to: the name of a ``MissReason``, or of the ``Refusal``
-    with which the Manager answered, or ``NO_MANAGER``. ``bound`` says of which bound ``BUSY`` speaks.
+    ``reason`` says why a hit is not longer or what a miss is due to: the name of a ``MissReason``, or of the
+    ``Refusal`` with which the Manager answered, or ``NO_MANAGER``. ``bound`` says of which bound ``BUSY`` speaks.
     """
 
     standing: Standing
@@ -60,9 +59,6 @@ class _Session(NamedTuple):
     connection: Connection
     manager: int
     generation: int
-    member: int
-    witness: int
-    """File descriptor of the file whose lock shows the Manager that this process lives."""
 
 
 class _RefusedError(Exception):
@@ -70,14 +66,14 @@ class _RefusedError(Exception):
 
 
 class ManagerClient:
-    """Asks a Manager on behalf of one member of an engine instance. One thread at a time.
+    """Asks a Manager on behalf of one member of an engine instance, and transfers nothing. One thread at a time.
 
     No call raises for what the Manager or the socket does, and none takes longer than its deadline. When there is no
-    Manager, calls return at once: a miss, or nothing. A connection is tried again by a call, at most once in an interval
-    that doubles with every failure from ``retry_s`` to ``max_retry_s``; in between, the socket is not touched.
+    Manager, calls return at once: a miss, or nothing. A connection is tried again by a call, at most once in an
+    interval that doubles with every failure from ``retry_s`` to ``max_retry_s``; in between, the socket is not touched.
 
-    A deadline that passes ends the connection, and with it this registration of the instance, so it has to be longer than
-    any pause of a Manager that works. A lease ends with its registration.
+    A deadline that passes ends the connection, and with it this registration of the instance, so it has to be longer
+    than any pause of a Manager that works. A lease ends with its registration.
     """
 
     def __init__(
@@ -100,14 +96,14 @@ class ManagerClient:
         """Remembers what to register as; connects with the first call.
 
         ``incarnation`` is shared by the members of one start of the instance. ``deadline_s`` holds for calls that give
-        none of their own. ``clock`` measures the intervals between attempts, in seconds.
+        none of their own. ``clock`` measures the intervals between attempts, in seconds. ``ValueError`` or
+        ``TypeError`` says what cannot be registered.
         """
-        if len(namespace) != HASH_BYTES:
-            raise ValueError(f"namespace has {len(namespace)} bytes, expected {HASH_BYTES}")
         self._path = os.path.abspath(os.fspath(socket_path))
         self._software = software
-        self._register = messages.Register(
-            instance, incarnation, namespace, ranks, shard_bytes, block_tokens, member)
+        register = messages.Register(instance, incarnation, namespace, ranks, shard_bytes, block_tokens, member)
+        # Checks the types and bounds of what was given.
+        self._register = msgspec.msgpack.decode(msgspec.msgpack.encode(register), type=messages.Register)
         self._deadline_s = deadline_s
         self._retry_s = retry_s
         self._max_retry_s = max_retry_s
@@ -115,7 +111,6 @@ class ManagerClient:
         self._connection: Optional[Connection] = None
         self._manager = 0
         self._session: Optional[_Session] = None
-        self._earlier: Optional[_Session] = None
         self._failures = 0
         self._retry_at = clock()
         self._trouble = ""
@@ -132,9 +127,13 @@ class ManagerClient:
         return self._trouble
 
     def query(self, operation: int, revision: int, chain: Chain, *, deadline_s: Optional[float] = None) -> Answer:
-        """Asks for the longest stored prefix of a chain; again with the same ids and chain, polls."""
+        """Asks for the longest stored prefix of a chain; again with the same ids and chain, polls.
+
+        A new operation has a greater number than those before it. One that has its final answer is not asked again.
+        """
         return self._answer(
-            lambda generation: messages.Query(generation, _int64(operation), _int32(revision), _hashes(chain)), deadline_s)
+            lambda generation: messages.Query(generation, _int64(operation), _int32(revision), _hashes(chain)),
+            deadline_s)
 
     def poll(self, operation: int, revision: int, *, deadline_s: Optional[float] = None) -> Answer:
         """Asks how a query stands. A hit is handed over by the first answer that has it."""
@@ -161,7 +160,6 @@ class ManagerClient:
         if self._session is not None:
             self._ask(messages.Leave, deadline_s)
         self._disconnect()
-        self._earlier = None
 
     def __enter__(self) -> ManagerClient:
         return self
@@ -212,7 +210,7 @@ class ManagerClient:
             self._disconnect()
             raise
         if isinstance(reply, messages.Refused) and reply.refusal is Refusal.SUPERSEDED:
-            self._forget_session()
+            self._session = None
             self._wait(f"superseded: {reply.message}")
         else:
             self._failures = 0
@@ -229,19 +227,11 @@ class ManagerClient:
             hello = messages.Hello(messages.VERSION, self._software, os.getpid(), _pid_namespace(), messages.probe())
             self._manager = _expect(messages.Welcome, connection.call(hello, deadline)).incarnation
         registered = _expect(messages.Registered, connection.call(self._register, deadline))
-        witness = _lock(os.path.join(os.path.dirname(self._path), os.path.basename(registered.witness)))
-        session = _Session(connection, self._manager, registered.generation, registered.member, witness)
-        self._session = session
-        earlier = self._earlier
-        if earlier is not None and earlier.manager == self._manager:
-            # Nothing was granted to it, so nothing of it is in use: the Manager need not wait for this process to end.
-            connection.call(messages.Settle(earlier.member), deadline)
-        self._earlier = None
-        _LOG.info("registered as member %d in generation %d", session.member, session.generation)
-        return session
+        self._session = _Session(connection, self._manager, registered.generation)
+        _LOG.info("registered with the Manager at %s in generation %d", self._path, registered.generation)
+        return self._session
 
     def _lost(self, error: Exception) -> None:
-        self._earlier = self._session or self._earlier
         self._disconnect()
         self._wait(f"{type(error).__name__}: {error}")
 
@@ -253,15 +243,10 @@ class ManagerClient:
         self._trouble = trouble
 
     def _disconnect(self) -> None:
-        self._forget_session()
+        self._session = None
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-    def _forget_session(self) -> None:
-        if self._session is not None:
-            os.close(self._session.witness)
-            self._session = None
 
 
 def _expect(kind: type[_T], reply: Reply) -> _T:
@@ -277,17 +262,6 @@ def _pid_namespace() -> int:
         return os.stat("/proc/self/ns/pid").st_ino
     except OSError:
         return 0
-
-
-def _lock(path: str) -> int:
-    """Locks a witness file as Java's ``FileChannel`` does: the kernel gives the lock up when the process has ended."""
-    witness = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        fcntl.lockf(witness, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BaseException:
-        os.close(witness)
-        raise
-    return witness
 
 
 def _hashes(chain: Chain) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import time
 from typing import TypeVar, Union
 
@@ -28,12 +29,15 @@ class ClosedError(OSError):
 class Connection:
     """Either end of a connection. One thread at a time; one request under way.
 
-    Deadlines are moments of ``time.monotonic()``. After any exception but ``ValueError`` from sending, the connection is
-    of no use: a late answer would be taken for that to the next request. So close it.
+    Deadlines are moments of ``time.monotonic()``. After any exception but ``ValueError`` from sending, the connection
+    is of no use: a late answer would be taken for that to the next request. So close it.
     """
 
     def __init__(self, connected: socket.socket, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
+        # The kernel keeps the time: a timeout of the socket object would cost two calls more at each turn.
+        connected.setblocking(True)
         self._socket = connected
+        self._timeout = 0.0
         self._max_frame_bytes = max_frame_bytes
         self._outgoing = bytearray(_HEADER_BYTES)
         self._incoming = bytearray(_FIRST_BYTES)
@@ -64,8 +68,11 @@ class Connection:
         if length > self._max_frame_bytes:
             raise ValueError(f"frame has {length} bytes, expected at most {self._max_frame_bytes}")
         frame[:_HEADER_BYTES] = length.to_bytes(_HEADER_BYTES, "big")
-        self._socket.settimeout(_left(deadline))
-        self._socket.sendall(frame)
+        self._limit(deadline)
+        try:
+            self._socket.sendall(frame)
+        except BlockingIOError as e:
+            raise TimeoutError("the deadline has passed") from e
 
     def receive_request(self, deadline: float) -> Request:
         """Waits for a request."""
@@ -86,11 +93,10 @@ class Connection:
 
     def _receive(self, decoder: msgspec.msgpack.Decoder[_T], deadline: float) -> _T:
         end = self._read_frame(deadline)
-        with memoryview(self._incoming) as buffer, buffer[_HEADER_BYTES:end] as body:
-            try:
-                return decoder.decode(body)
-            except (msgspec.DecodeError, UnicodeDecodeError) as e:
-                raise MalformedError(f"message: {e}") from e
+        try:
+            return decoder.decode(memoryview(self._incoming)[_HEADER_BYTES:end])
+        except (msgspec.DecodeError, UnicodeDecodeError) as e:
+            raise MalformedError(f"message: {e}") from e
 
     def _read_frame(self, deadline: float) -> int:
         filled = 0
@@ -110,14 +116,31 @@ class Connection:
         return end
 
     def _read(self, filled: int, deadline: float) -> int:
-        self._socket.settimeout(_left(deadline))
-        with memoryview(self._incoming) as buffer, buffer[filled:] as rest:
-            count = self._socket.recv_into(rest)
+        self._limit(deadline)
+        try:
+            if filled == 0:
+                count = self._socket.recv_into(self._incoming)
+            else:
+                with memoryview(self._incoming) as buffer, buffer[filled:] as rest:
+                    count = self._socket.recv_into(rest)
+        except BlockingIOError as e:
+            raise TimeoutError("the deadline has passed") from e
         if count == 0 and filled == 0:
             raise ClosedError("the other side closed the connection")
         if count == 0:
             raise MalformedError(f"frame: the other side closed the connection after {filled} bytes of it")
         return filled + count
+
+    def _limit(self, deadline: float) -> None:
+        """Has the next transfer end by the deadline, or a hundredth of a second after it."""
+        left = _left(deadline)
+        if not left / 2 <= self._timeout <= left + 0.01:
+            # Rounded up: to the kernel zero means for ever.
+            seconds, micros = divmod(int(left * 1e6) + 1, 1_000_000)
+            limit = struct.pack("@ll", seconds, micros)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+            self._timeout = left
 
 
 def _left(deadline: float) -> float:

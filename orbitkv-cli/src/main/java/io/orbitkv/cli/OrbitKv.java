@@ -52,6 +52,7 @@ final class OrbitKv implements Runnable {
         .addSubcommand(new InspectCommand(terminal))
         .addSubcommand(new ChaosCommand(terminal))
         .addSubcommand(new StandInCommand(terminal))
+        .addSubcommand(new StatusCommand(terminal))
         .addSubcommand(new CommandLine(new BenchCommand(terminal))
             .addSubcommand(new BenchLookupCommand(terminal, caches))
             .addSubcommand(new BenchSsdCommand(terminal))
