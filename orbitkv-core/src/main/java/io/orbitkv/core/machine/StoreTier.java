@@ -56,7 +56,10 @@ final class StoreTier {
 
   private StoreHealth health;
   private boolean unsubmitted;
+  /** Takes extents at present. */
   private Segment open;
+  /** Takes over when that one is full: nobody waits for an activation then. */
+  private Segment next;
   private Segment activating;
   private Segment emptying;
   private long carryBudget;
@@ -122,7 +125,7 @@ final class StoreTier {
     StringBuilder text = new StringBuilder("store tier " + health + ", " + free + " free, " + dirty.size() + " dirty, "
         + writes + " writes, " + reads + " reads, " + carries + " carries, " + homeless.size() + " homeless");
     for (Segment segment : segments) {
-      text.append(", ").append(segment.state).append(segment == open ? "* " : " ").append(segment.liveBytes);
+      text.append(", ").append(segment.state).append(segment == open ? "* " : segment == next ? "+ " : " ").append(segment.liveBytes);
     }
     return text.toString();
   }
@@ -247,6 +250,7 @@ final class StoreTier {
       while (dirty.first() != BlockTable.NONE && writes < writeLimit() && ensureOpen(false)) {
         writeNext(dirty.first());
       }
+      activateAhead();
     }
     if (unsubmitted) {
       unsubmitted = false;
@@ -299,7 +303,7 @@ final class StoreTier {
         store.append(open.index, header(row, scope), memory.record(scope, table.memoryAt(row)), token);
     if (offset == BlockStore.FULL) {
       requests.remove(token);
-      seal();
+      sealOpen();
       return;
     }
     dirty.remove(row);
@@ -308,6 +312,7 @@ final class StoreTier {
     if (parent != BlockTable.NONE) {
       table.addStoreChildren(parent, 1);
     }
+    open.filledBytes = endOf(offset, scope.recordBytes());
     place(row, open, offset);
     memory.hold(row);
     open.inFlight++;
@@ -340,18 +345,34 @@ final class StoreTier {
     // The last free segment belongs to carrying over, or extents in use would be given up with the others.
     boolean last = free <= 1 && !forCarrying && hasVictim();
     if (activating == null && free > 0 && !last) {
-      for (Segment segment : segments) {
-        if (segment.state == SegmentState.FREE) {
-          segment.on(SegmentState.Event.ACTIVATE);
-          segment.age = ++ages;
-          free--;
-          activating = segment;
-          store.activate(segment.index, submitted(new StoreRequest.Activate(segment)));
-          break;
-        }
-      }
+      activate();
     }
     return false;
+  }
+
+  /**
+   * Activates the segment after the open one when that is half full: later it might not be ready in time, earlier it
+   * would be one more to scan after a crash. Never the last free one, which belongs to carrying over.
+   */
+  private void activateAhead() {
+    if (open != null && open.filledBytes >= store.geometry().segmentBytes() / 2
+        && next == null && activating == null && free > 1) {
+      activate();
+    }
+  }
+
+  private void activate() {
+    for (Segment segment : segments) {
+      if (segment.state == SegmentState.FREE) {
+        segment.on(SegmentState.Event.ACTIVATE);
+        segment.age = ++ages;
+        segment.filledBytes = 0;
+        free--;
+        activating = segment;
+        store.activate(segment.index, submitted(new StoreRequest.Activate(segment)));
+        return;
+      }
+    }
   }
 
   /**
@@ -374,13 +395,19 @@ final class StoreTier {
     return false;
   }
 
-  /** Closes the open segment, if any, so that the next start need not scan it. */
+  /** Closes the segments that take extents, so that the next start need not scan them. */
   void seal() {
-    if (open != null) {
-      open.on(SegmentState.Event.SEAL);
-      store.seal(open.index, submitted(new StoreRequest.Seal(open)));
-      open = null;
+    while (open != null) {
+      sealOpen();
     }
+  }
+
+  /** Closes the open segment; the one after it, if it is ready, takes over. */
+  private void sealOpen() {
+    open.on(SegmentState.Event.SEAL);
+    store.seal(open.index, submitted(new StoreRequest.Seal(open)));
+    open = next;
+    next = null;
   }
 
   // ---- reading
@@ -424,7 +451,11 @@ final class StoreTier {
     activating = null;
     if (status == StoreStatus.OK) {
       segment.on(SegmentState.Event.ACTIVATED);
-      open = segment;
+      if (open == null) {
+        open = segment;
+      } else {
+        next = segment;
+      }
     } else {
       segment.on(SegmentState.Event.FAIL);
       writeFailed(status);
@@ -527,7 +558,9 @@ final class StoreTier {
   // ---- emptying segments
 
   private void chooseVictim() {
-    if (emptying != null || free > 1 || dirty.size() == 0) {
+    // A segment that was activated ahead is as good as free, and there is another besides.
+    boolean ahead = open != null && (next != null || activating != null);
+    if (emptying != null || free > 1 || ahead || dirty.size() == 0) {
       return;
     }
     Segment victim = null;
@@ -624,16 +657,17 @@ final class StoreTier {
 
   /** Appends to the open segment, or waits for the next one. */
   private void append(StoreRequest.Carry carry) {
-    if (open != null) {
+    while (open != null) {
       long token = submitted(carry);
       carry.offset = store.append(open.index, carry.header, carriedRecord(carry), token);
       if (carry.offset != BlockStore.FULL) {
+        open.filledBytes = endOf(carry.offset, store.geometry().recordBytes(carry.header.payloadBytes()));
         carry.to = open;
         carry.to.inFlight++;
         return;
       }
       requests.remove(token);
-      seal();
+      sealOpen();
     }
     homeless.add(carry);
   }
@@ -799,6 +833,10 @@ final class StoreTier {
     segments[segmentOf(table.storeAt(row))].liveBytes -= bytes;
     liveBytes -= bytes;
     table.storeAt(row, BlockTable.NOWHERE);
+  }
+
+  private long endOf(int offset, long bytes) {
+    return (long) offset * store.geometry().alignment() + bytes;
   }
 
   private static long placeOf(int segment, int offset) {
