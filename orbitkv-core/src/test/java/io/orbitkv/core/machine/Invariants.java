@@ -254,7 +254,7 @@ public final class Invariants {
     long live = 0;
     int taking = 0;
     int free = 0;
-    for (Segment segment : core.tier().segments()) {
+    for (Segment segment : core.tier().segments().all()) {
       taking += segment.state == SegmentState.OPEN || segment.state == SegmentState.ACTIVATING ? 1 : 0;
       free += segment.state == SegmentState.FREE ? 1 : 0;
       long bytes = 0;
@@ -288,7 +288,7 @@ public final class Invariants {
       }
       live += bytes;
     }
-    require(live == core.tier().liveBytes(), "live bytes are counted wrong");
+    require(live == core.tier().extents().liveBytes(), "live bytes are counted wrong");
     require(taking <= 2, "more than one segment is activated ahead");
     require(taking < 2 || free > 0, "the last free segment was activated ahead");
   }
