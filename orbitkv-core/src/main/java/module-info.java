@@ -3,6 +3,7 @@ module io.orbitkv.core {
   requires transitive io.orbitkv.api;
 
   exports io.orbitkv.core;
+  exports io.orbitkv.core.manager;
 
   uses io.orbitkv.api.spi.DeviceBackend;
   uses io.orbitkv.api.spi.HostMemory;

@@ -13,6 +13,11 @@ import java.util.Map;
  * @param blocksMissed the rest
  * @param missed blocks missed by reason
  * @param blocksSaved blocks of which every rank committed its shard
+ * @param tokensQueried tokens of the blocks of those queries; sessions that state no tokens a block count none
+ * @param tokensHitDram tokens of the leading blocks served that were in memory
+ * @param tokensHitSsd tokens of the leading blocks served that were read from the SSD
+ * @param bytesSaved bytes of the shards that ranks committed
+ * @param bytesRestored bytes of the shards of the restores that were drained
  * @param blocksDram blocks in memory now
  * @param blocksSsd blocks on the SSD now
  * @param dramBytes bytes of memory in use now
@@ -32,6 +37,11 @@ public record CacheStats(
     long blocksMissed,
     Map<MissReason, Long> missed,
     long blocksSaved,
+    long tokensQueried,
+    long tokensHitDram,
+    long tokensHitSsd,
+    long bytesSaved,
+    long bytesRestored,
     long blocksDram,
     long blocksSsd,
     long dramBytes,

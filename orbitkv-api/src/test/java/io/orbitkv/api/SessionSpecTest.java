@@ -8,6 +8,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class SessionSpecTest {
 
@@ -28,6 +29,19 @@ class SessionSpecTest {
 
   static Stream<String> wrongNames() {
     return Stream.of("", "  ", "i".repeat(129));
+  }
+
+  @Test
+  void blockTokens_areZeroIfNotStated() {
+    assertThat(new SessionSpec("i", NAMESPACE, LAYOUT).blockTokens()).isZero();
+    assertThat(new SessionSpec("i", NAMESPACE, LAYOUT, 1 << 16).blockTokens()).isEqualTo(65_536);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {-1, (1 << 16) + 1})
+  void blockTokens_outOfRange_areRefusedByNumber(int tokens) {
+    assertThatThrownBy(() -> new SessionSpec("i", NAMESPACE, LAYOUT, tokens))
+        .isInstanceOf(RefusedException.class).hasMessageContainingAll("'i'", tokens + " tokens", "1 to 65536");
   }
 
   @Test

@@ -73,8 +73,8 @@ public final class FakeCache implements Cache {
 
   @Override
   public CacheStats stats() {
-    return new CacheStats(0, 0, 0, 0, 0, Map.of(), saved, memory.size(), disk.blocks.size(), 0, 0, 0, 0, 0, 0,
-        Map.of("fake", 1L), "healthy");
+    return new CacheStats(0, 0, 0, 0, 0, Map.of(), saved, 0, 0, 0, 0, 0, memory.size(), disk.blocks.size(),
+        0, 0, 0, 0, 0, 0, Map.of("fake", 1L), "healthy");
   }
 
   @Override

@@ -327,7 +327,9 @@ public final class CacheCore implements AutoCloseable {
   public CacheStats stats() {
     return new CacheStats(
         counters.queries(), counters.blocksQueried(), counters.blocksHitDram(), counters.blocksHitSsd(),
-        counters.blocksMissed(), counters.missed(), counters.blocksSaved(), memory.resident(), tier.committed(),
+        counters.blocksMissed(), counters.missed(), counters.blocksSaved(),
+        counters.tokensQueried(), counters.tokensHitDram(), counters.tokensHitSsd(), counters.bytesSaved(),
+        counters.bytesRestored(), memory.resident(), tier.committed(),
         pool.allocatedBytes(), pool.readyBytes(), tier.liveBytes(), tier.capacityBytes(), total.used(),
         quarantinedBytes(), counters.faults(), tier.health().label());
   }

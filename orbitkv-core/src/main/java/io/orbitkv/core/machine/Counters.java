@@ -4,7 +4,7 @@ import io.orbitkv.api.MissReason;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Counts since the cache was opened. Every final hit or miss is counted once, in tokens of blocks asked for. */
+/** Counts since the cache was opened. Every final hit or miss is counted once, in blocks and their tokens. */
 final class Counters {
 
   private final long[] faults = new long[Fault.values().length];
@@ -14,6 +14,11 @@ final class Counters {
   private long blocksHitDram;
   private long blocksHitSsd;
   private long blocksSaved;
+  private long tokensQueried;
+  private long tokensHitDram;
+  private long tokensHitSsd;
+  private long bytesSaved;
+  private long bytesRestored;
 
   void fault(Fault fault) {
     faults[fault.ordinal()]++;
@@ -23,16 +28,33 @@ final class Counters {
     faults[fault.ordinal()] += count;
   }
 
-  void answered(int asked, int dram, int ssd, MissReason ending) {
+  /**
+   * A query has its final answer.
+   *
+   * @param blockTokens tokens of one of its blocks
+   */
+  void answered(long blockTokens, int asked, int dram, int ssd, MissReason ending) {
     queries++;
     blocksQueried += asked;
     blocksHitDram += dram;
     blocksHitSsd += ssd;
+    tokensQueried += blockTokens * asked;
+    tokensHitDram += blockTokens * dram;
+    tokensHitSsd += blockTokens * ssd;
     missed[ending.ordinal()] += asked - dram - ssd;
   }
 
+  /** The last shard of a block was committed. */
   void saved() {
     blocksSaved++;
+  }
+
+  void shardsSaved(long shards, int shardBytes) {
+    bytesSaved += shards * shardBytes;
+  }
+
+  void shardsRestored(long shards, int shardBytes) {
+    bytesRestored += shards * shardBytes;
   }
 
   long queries() {
@@ -57,6 +79,26 @@ final class Counters {
 
   long blocksSaved() {
     return blocksSaved;
+  }
+
+  long tokensQueried() {
+    return tokensQueried;
+  }
+
+  long tokensHitDram() {
+    return tokensHitDram;
+  }
+
+  long tokensHitSsd() {
+    return tokensHitSsd;
+  }
+
+  long bytesSaved() {
+    return bytesSaved;
+  }
+
+  long bytesRestored() {
+    return bytesRestored;
   }
 
   long count(Fault fault) {

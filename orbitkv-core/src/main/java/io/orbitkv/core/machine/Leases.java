@@ -77,6 +77,9 @@ final class Leases {
   void end(CoreRestore restore, RestoreState.Event event) {
     restore.on(event);
     CoreLease lease = restore.lease;
+    if (event == RestoreState.Event.DRAIN) {
+      counters.shardsRestored(restore.blocks(), lease.session.scope.layout().shardBytes());
+    }
     lease.session.restores.remove(restore);
     lease.restores--;
     boolean last = lease.restores == 0 && lease.state == LeaseState.DRAINING;

@@ -217,7 +217,7 @@ final class Queries {
     CoreLease lease = ticket.lease;
     end(ticket, TicketState.Event.CLAIM);
     int inMemory = ticket.hitInMemory();
-    counters.answered(ticket.chain.blocks(), inMemory, lease.blocks - inMemory, ticket.ending);
+    answered(ticket, inMemory, lease.blocks - inMemory);
     return lease;
   }
 
@@ -266,7 +266,7 @@ final class Queries {
     ticket.charged = bytes;
     if (ticket.hoped == 0) {
       end(ticket, TicketState.Event.MISS);
-      counters.answered(ticket.chain.blocks(), 0, 0, ticket.ending);
+      answered(ticket, 0, 0);
     } else {
       ready(ticket);
     }
@@ -274,7 +274,12 @@ final class Queries {
 
   private void miss(CoreTicket ticket) {
     ticket.on(TicketState.Event.MISS);
-    counters.answered(ticket.chain.blocks(), 0, 0, ticket.ending);
+    answered(ticket, 0, 0);
+  }
+
+  private void answered(CoreTicket ticket, int inMemory, int fromSsd) {
+    counters.answered(
+        ticket.session.spec.blockTokens(), ticket.chain.blocks(), inMemory, fromSsd, ticket.ending);
   }
 
   private CoreTicket busy(CoreTicket ticket, String bound) {

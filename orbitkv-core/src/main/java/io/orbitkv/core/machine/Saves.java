@@ -114,6 +114,7 @@ final class Saves {
       }
       arrivals.writerEnded(fill);
     }
+    counters.shardsSaved(committed, save.session.scope.layout().shardBytes());
     return committed;
   }
 }

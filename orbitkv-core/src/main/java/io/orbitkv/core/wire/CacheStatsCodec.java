@@ -10,7 +10,7 @@ import java.util.TreeMap;
 /** The fields of {@link CacheStats} on the wire, in the record's order; maps in the order of their keys. */
 final class CacheStatsCodec {
 
-  private static final int FIELDS = 17;
+  private static final int FIELDS = 22;
   private static final MissReason[] REASONS = MissReason.values();
 
   private CacheStatsCodec() {}
@@ -31,6 +31,11 @@ final class CacheStatsCodec {
       }
     }
     out.int64(stats.blocksSaved());
+    out.int64(stats.tokensQueried());
+    out.int64(stats.tokensHitDram());
+    out.int64(stats.tokensHitSsd());
+    out.int64(stats.bytesSaved());
+    out.int64(stats.bytesRestored());
     out.int64(stats.blocksDram());
     out.int64(stats.blocksSsd());
     out.int64(stats.dramBytes());
@@ -51,9 +56,11 @@ final class CacheStatsCodec {
     in.array("stats", FIELDS);
     return new CacheStats(
         in.int64("queries"), in.int64("blocksQueried"), in.int64("blocksHitDram"), in.int64("blocksHitSsd"),
-        in.int64("blocksMissed"), missed(in), in.int64("blocksSaved"), in.int64("blocksDram"), in.int64("blocksSsd"),
-        in.int64("dramBytes"), in.int64("dramCapacityBytes"), in.int64("ssdBytes"), in.int64("ssdCapacityBytes"),
-        in.int64("leasedBytes"), in.int64("quarantinedBytes"), faults(in), in.text("ssdHealth"));
+        in.int64("blocksMissed"), missed(in), in.int64("blocksSaved"), in.int64("tokensQueried"),
+        in.int64("tokensHitDram"), in.int64("tokensHitSsd"), in.int64("bytesSaved"), in.int64("bytesRestored"),
+        in.int64("blocksDram"), in.int64("blocksSsd"), in.int64("dramBytes"), in.int64("dramCapacityBytes"),
+        in.int64("ssdBytes"), in.int64("ssdCapacityBytes"), in.int64("leasedBytes"), in.int64("quarantinedBytes"),
+        faults(in), in.text("ssdHealth"));
   }
 
   private static Map<MissReason, Long> missed(PackReader in) throws MalformedException {

@@ -250,8 +250,11 @@ class PlantedBugsTest {
       // Counters are what callers were told.
 
       new PlantedBug(9, "a hit is counted in the wrong tier", "machine/Queries.java",
-          "counters.answered(ticket.chain.blocks(), inMemory, lease.blocks - inMemory, ticket.ending);",
-          "counters.answered(ticket.chain.blocks(), lease.blocks, 0, ticket.ending);"));
+          "answered(ticket, inMemory, lease.blocks - inMemory);", "answered(ticket, lease.blocks, 0);"),
+      new PlantedBug(9, "a block's tokens are counted as one", "machine/Queries.java",
+          "ticket.session.spec.blockTokens(), ticket", "1, ticket"),
+      new PlantedBug(9, "what a vanished rank was granted counts as restored", "machine/Leases.java",
+          "if (event == RestoreState.Event.DRAIN) {", "if (event != null) {"));
 
   @TempDir
   Path scratch;

@@ -48,6 +48,7 @@ import java.util.stream.IntStream;
 final class Simulation implements AutoCloseable {
 
   static final int SHARD_BYTES = 24;
+  private static final int BLOCK_TOKENS = 16;
   private static final int MAX_DEPTH = 9;
   private static final int MODELS = 3;
   private static final int MAX_SESSIONS = 4;
@@ -116,6 +117,9 @@ final class Simulation implements AutoCloseable {
   private final Map<CoreTicket, CoreLease> claimed = new IdentityHashMap<>();
   /** Blocks of which every rank has committed its shard at least once. */
   private final Set<String> everSaved = new HashSet<>();
+  /** Bytes of the shards that ranks committed, and of those that they drained, since the core was made. */
+  private long bytesSaved;
+  private long bytesRestored;
   private final Map<String, BitSet> ranksSaved = new HashMap<>();
   private SimPool pool;
   private SimStore store;
@@ -204,6 +208,9 @@ final class Simulation implements AutoCloseable {
     long blocks = 0;
     long dram = 0;
     long hit = 0;
+    long tokens = 0;
+    long tokensDram = 0;
+    long tokensHit = 0;
     Map<MissReason, Long> missed = new EnumMap<>(MissReason.class);
     for (Asked a : everAsked) {
       if (a.ticket.state() != TicketState.DELIVERED) {
@@ -214,7 +221,12 @@ final class Simulation implements AutoCloseable {
       answered++;
       blocks += a.chain.blocks();
       hit += served;
-      dram += lease == null ? 0 : a.ticket.hitInMemory();
+      int inMemory = lease == null ? 0 : a.ticket.hitInMemory();
+      dram += inMemory;
+      long blockTokens = a.engine.session.spec().blockTokens();
+      tokens += blockTokens * a.chain.blocks();
+      tokensDram += blockTokens * inMemory;
+      tokensHit += blockTokens * served;
       if (served < a.chain.blocks()) {
         missed.merge(a.ticket.ending(), (long) a.chain.blocks() - served, Long::sum);
       }
@@ -224,6 +236,15 @@ final class Simulation implements AutoCloseable {
         || stats.blocksHitDram() + stats.blocksHitSsd() != hit || !stats.missed().equals(missed)) {
       throw new Violation("counted " + stats + ", and callers were told of " + answered + " answers, " + blocks
           + " blocks, " + dram + " in memory, " + hit + " hit, missed " + missed);
+    }
+    if (stats.tokensQueried() != tokens || stats.tokensHitDram() != tokensDram
+        || stats.tokensHitDram() + stats.tokensHitSsd() != tokensHit) {
+      throw new Violation("counted " + stats + ", and callers were told of " + tokens + " tokens, " + tokensDram
+          + " in memory, " + tokensHit + " hit");
+    }
+    if (stats.bytesSaved() != bytesSaved || stats.bytesRestored() != bytesRestored) {
+      throw new Violation("counted " + stats + ", and ranks committed " + bytesSaved + " bytes and drained "
+          + bytesRestored);
     }
     long quarantined = lost.stream().mapToLong(this::quarantined).sum();
     if (stats.quarantinedBytes() != quarantined) {
@@ -311,7 +332,8 @@ final class Simulation implements AutoCloseable {
     boolean full = attached() >= MAX_SESSIONS;
     boolean large = recordBytes(model) > pool.capacityBytes();
     try {
-      engines.add(new Engine(core.attach(new SessionSpec("engine", namespace(model), layout(model))), model));
+      engines.add(new Engine(core.attach(new SessionSpec(
+          "engine", namespace(model), layout(model), BLOCK_TOKENS * random.nextInt(2))), model));
       if (full) {
         throw new Violation("more engines were attached than the bound");
       }
@@ -529,8 +551,13 @@ final class Simulation implements AutoCloseable {
       return;
     }
     restoring.remove(r);
-    core.drained(r.restore);
+    drained(r);
     drained = r;
+  }
+
+  private void drained(Restoring r) {
+    core.drained(r.restore);
+    bytesRestored += (long) r.restore.blocks() * layout(r.engine.model).shardBytes();
   }
 
   private void closeLease() {
@@ -624,6 +651,7 @@ final class Simulation implements AutoCloseable {
       }
     }
     int committed = core.commit(s.save, s.crcs, s.written);
+    bytesSaved += (long) committed * layout(s.engine.model).shardBytes();
     if (committed != shards) {
       throw new Violation(shards + " shards were written and " + committed + " committed");
     }
@@ -712,6 +740,8 @@ final class Simulation implements AutoCloseable {
     claimed.clear();
     drained = null;
     ended = null;
+    bytesSaved = 0;
+    bytesRestored = 0;
     core.close();
     start();
     readable().forEach((name, place) -> {
@@ -762,7 +792,7 @@ final class Simulation implements AutoCloseable {
   private void endGrants() {
     for (Restoring r : new ArrayList<>(restoring)) {
       if (r.restore.state() != RestoreState.QUARANTINED) {
-        core.drained(r.restore);
+        drained(r);
       }
     }
     for (Saving s : saving) {
