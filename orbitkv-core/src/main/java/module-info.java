@@ -5,6 +5,7 @@ module io.orbitkv.core {
 
   exports io.orbitkv.core;
   exports io.orbitkv.core.agent;
+  exports io.orbitkv.core.client;
   exports io.orbitkv.core.manager;
 
   uses io.orbitkv.api.spi.DeviceBackend;

@@ -5,6 +5,7 @@ import io.orbitkv.api.Cache;
 import io.orbitkv.api.spi.MemoryPool;
 import io.orbitkv.cli.replay.CacheOpener;
 import io.orbitkv.core.Backends;
+import io.orbitkv.core.CacheBuilder;
 import io.orbitkv.core.EmbeddedCache;
 import java.time.Duration;
 import java.util.Map;
@@ -42,20 +43,21 @@ record CacheSettings(
   /** Returns the opener of an embedded cache of these settings, over the given backends. */
   CacheOpener opener(Backends backends) {
     return () -> {
-      EmbeddedCache.Builder builder = EmbeddedCache.builder()
-          .backends(backends)
-          .dram(dram)
-          .expectedBlock(block)
-          .seed(seed);
-      memory.ifPresent(builder::memory);
-      policy.ifPresent(builder::policy);
-      storage.ifPresent(builder::storage);
-      storageSettings.forEach(builder::storageSetting);
-      ssd.ifPresent(tier -> builder.ssd(tier.directory(), tier.capacity()));
-      EmbeddedCache cache = builder.open();
+      EmbeddedCache cache = configure(EmbeddedCache.builder(), backends).open();
       awaitMemory(cache);
       return new CacheOpener.Opened(cache, cache.recovery());
     };
+  }
+
+  /** Passes these settings to the builder of any form of a cache, and returns it. */
+  <B extends CacheBuilder<B>> B configure(B builder, Backends backends) {
+    builder.backends(backends).dram(dram).expectedBlock(block).seed(seed);
+    memory.ifPresent(builder::memory);
+    policy.ifPresent(builder::policy);
+    storage.ifPresent(builder::storage);
+    storageSettings.forEach(builder::storageSetting);
+    ssd.ifPresent(tier -> builder.ssd(tier.directory(), tier.capacity()));
+    return builder;
   }
 
   /**

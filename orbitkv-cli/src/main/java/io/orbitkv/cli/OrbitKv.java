@@ -48,6 +48,7 @@ final class OrbitKv implements Runnable {
     this.commandLine = new CommandLine(this)
         .addSubcommand(new QuickstartCommand(terminal, caches))
         .addSubcommand(new ReplayCommand(terminal, caches))
+        .addSubcommand(new ManagerCommand(terminal))
         .addSubcommand(new InspectCommand(terminal))
         .addSubcommand(new CommandLine(new BenchCommand(terminal))
             .addSubcommand(new BenchLookupCommand(terminal, caches))
