@@ -27,11 +27,13 @@ sealed interface AgentRequest {
    * @param namespace what its bytes mean
    * @param rank this worker's rank, 0 to ranks - 1
    * @param ranks how many ranks hold a shard of each block
+   * @param whole whether this worker is the instance's scheduler too, which needs an instance of one rank: then it may
+   *     ask queries, else the instance's scheduler asks them of the Manager
    * @param blockTokens tokens of one block, for counting only; zero if not stated
    * @param layout where its pages lie
    * @param memory absolute path of the file with its pool, which holds one start's pages: the next start makes another
    */
-  record Open(String instance, long incarnation, Digest namespace, int rank, int ranks, int blockTokens,
+  record Open(String instance, long incarnation, Digest namespace, int rank, int ranks, boolean whole, int blockTokens,
       PoolLayout layout, String memory) implements AgentRequest {}
 
   /** Asks for the longest stored prefix of a chain; asked again with the same id and chain, it polls. */

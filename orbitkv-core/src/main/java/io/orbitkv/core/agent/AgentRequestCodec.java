@@ -24,12 +24,13 @@ final class AgentRequestCodec {
         out.digest(hello.probe());
       }
       case AgentRequest.Open open -> {
-        out.message(2, 8);
+        out.message(2, 9);
         out.text(open.instance());
         out.int64(open.incarnation());
         out.digest(open.namespace());
         out.int64(open.rank());
         out.int64(open.ranks());
+        out.bool(open.whole());
         out.int64(open.blockTokens());
         out.longs(words(open.layout()));
         out.text(open.memory());
@@ -92,9 +93,10 @@ final class AgentRequestCodec {
         yield new AgentRequest.Hello(in.int32("protocol"), in.text("software"), in.digest("probe"));
       }
       case 2 -> {
-        in.message("Open", 8);
+        in.message("Open", 9);
         yield new AgentRequest.Open(in.text("instance"), in.int64("incarnation"), in.digest("namespace"),
-            in.int32("rank"), in.int32("ranks"), in.int32("blockTokens"), layout(in.longs("layout")), in.text("memory"));
+            in.int32("rank"), in.int32("ranks"), in.bool("whole"), in.int32("blockTokens"),
+            layout(in.longs("layout")), in.text("memory"));
       }
       case 3 -> {
         in.message("Query", 3);

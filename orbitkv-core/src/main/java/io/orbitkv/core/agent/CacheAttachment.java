@@ -1,10 +1,11 @@
 package io.orbitkv.core.agent;
 
-import io.orbitkv.api.Cache;
+import io.orbitkv.api.ClosedException;
 import io.orbitkv.api.OrbitKvException;
-import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.Session;
 import io.orbitkv.api.SessionSpec;
+import io.orbitkv.api.UnavailableException;
+import io.orbitkv.core.client.Membership;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.function.LongSupplier;
@@ -21,21 +22,18 @@ final class CacheAttachment implements AutoCloseable {
 
   private final CacheLink link;
   private final SessionSpec spec;
-  private final long incarnation;
-  private final int rank;
+  private final Membership membership;
   private final FaultLog faults;
   private final LongSupplier clock;
-  private Cache cache;
   private Session session;
   private boolean tried;
   private long triedNanos;
 
   CacheAttachment(
-      CacheLink link, SessionSpec spec, long incarnation, int rank, FaultLog faults, LongSupplier clock) {
+      CacheLink link, SessionSpec spec, Membership membership, FaultLog faults, LongSupplier clock) {
     this.link = link;
     this.spec = spec;
-    this.incarnation = incarnation;
-    this.rank = rank;
+    this.membership = membership;
     this.faults = faults;
     this.clock = clock;
   }
@@ -43,32 +41,19 @@ final class CacheAttachment implements AutoCloseable {
   /**
    * Returns the session, if there is a cache. One that is missing is asked for again each second.
    *
-   * @throws io.orbitkv.api.RefusedException if what the engine stated cannot be served; it never will
+   * @throws io.orbitkv.api.RefusedException if what the engine stated cannot be served
    */
   Optional<Session> session() {
     if (session == null && (!tried || clock.getAsLong() - triedNanos >= RETRY_NANOS)) {
       tried = true;
       triedNanos = clock.getAsLong();
-      attach();
+      try {
+        session = link.attach(spec, membership);
+      } catch (UnavailableException | ClosedException e) {
+        faults.fault("instance '" + spec.instance() + "' has no cache", e);
+      }
     }
     return Optional.ofNullable(session);
-  }
-
-  private void attach() {
-    Cache connected = null;
-    try {
-      connected = link.connect(incarnation, rank, spec.layout().ranks());
-      session = connected.attach(spec);
-      cache = connected;
-    } catch (OrbitKvException e) {
-      if (connected != null) {
-        link.disconnect(connected);
-      }
-      if (e instanceof RefusedException) {
-        throw e;
-      }
-      faults.fault("instance '" + spec.instance() + "' has no cache", e);
-    }
   }
 
   /** States that a request to the session failed, and why. */
@@ -85,10 +70,7 @@ final class CacheAttachment implements AutoCloseable {
       session.close();
     } catch (OrbitKvException e) {
       faults.fault("instance '" + spec.instance() + "' was not detached", e);
-    } finally {
-      link.disconnect(cache);
-      session = null;
-      cache = null;
     }
+    session = null;
   }
 }

@@ -1,42 +1,39 @@
 package io.orbitkv.core.agent;
 
 import io.orbitkv.api.Cache;
+import io.orbitkv.api.RefusedException;
+import io.orbitkv.api.Session;
+import io.orbitkv.api.SessionSpec;
+import io.orbitkv.core.client.Membership;
 
-/** How an agent comes to its cache, once its engine has said which part of which instance it is. Thread-safe. */
+/** How an agent attaches its engine to a cache, once the engine has said who it is. Thread-safe. */
+@FunctionalInterface
 public interface CacheLink {
 
   /**
-   * Returns a cache to attach to.
+   * Attaches an engine worker.
    *
-   * @param incarnation as the engine stated it
-   * @param rank the engine's rank
-   * @param ranks how many ranks its instance has
-   * @throws io.orbitkv.api.UnavailableException if there is none at present
+   * @param spec what its instance is
+   * @param membership which part of the instance it is
+   * @return the session, owned by the caller
+   * @throws RefusedException if the cache cannot serve such an engine
+   * @throws io.orbitkv.api.UnavailableException if there is no cache at present; asking again later may help
    */
-  Cache connect(long incarnation, int rank, int ranks);
+  Session attach(SessionSpec spec, Membership membership);
 
   /**
-   * Gives a cache back. Its sessions and grants have ended.
+   * A cache in this process, which serves engines of one rank: the shards of others would never meet here.
    *
-   * @param cache as {@link #connect} returned it
-   */
-  void disconnect(Cache cache);
-
-  /**
-   * A cache in this process, which others may use too: it stays open.
-   *
-   * @param cache the cache
+   * @param cache the cache; it must outlive the sessions
    * @return the link
    */
-  static CacheLink to(Cache cache) {
-    return new CacheLink() {
-      @Override
-      public Cache connect(long incarnation, int rank, int ranks) {
-        return cache;
+  static CacheLink embedded(Cache cache) {
+    return (spec, membership) -> {
+      if (spec.layout().ranks() != 1) {
+        throw new RefusedException("instance '" + spec.instance() + "' has " + spec.layout().ranks()
+            + " ranks, and an embedded cache serves one; give the agents of all ranks one Manager");
       }
-
-      @Override
-      public void disconnect(Cache same) {}
+      return cache.attach(spec);
     };
   }
 }

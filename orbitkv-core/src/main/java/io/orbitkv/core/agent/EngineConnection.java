@@ -3,6 +3,7 @@ package io.orbitkv.core.agent;
 import io.orbitkv.api.Answer;
 import io.orbitkv.api.ClosedException;
 import io.orbitkv.api.Lease;
+import io.orbitkv.api.MissReason;
 import io.orbitkv.api.Namespace;
 import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.PrefixChain;
@@ -17,6 +18,7 @@ import io.orbitkv.api.Ticket;
 import io.orbitkv.api.UnavailableException;
 import io.orbitkv.api.spi.EnginePages;
 import io.orbitkv.api.spi.PoolLayout;
+import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
@@ -154,9 +156,13 @@ final class EngineConnection {
     if (open.rank() < 0 || open.rank() >= open.ranks()) {
       throw new RefusedException("rank " + open.rank() + " is not in 0 to " + (open.ranks() - 1));
     }
+    if (open.whole() && open.ranks() != 1) {
+      throw new RefusedException("a worker that is the whole instance has " + open.ranks() + " ranks, expected 1");
+    }
     EngineMemory mapped = EngineMemory.map(open.memory(), layout);
-    CacheAttachment attachment = new CacheAttachment(
-        options.cache(), spec, open.incarnation(), open.rank(), faults, System::nanoTime);
+    Membership membership = new Membership(open.incarnation(), open.whole() ? Membership.ALL_RANKS : open.rank());
+    CacheAttachment attachment =
+        new CacheAttachment(options.cache(), spec, membership, faults, System::nanoTime);
     try {
       boolean attached = attachment.session().isPresent();
       pages = options.device().pages(layout, mapped.pool());
@@ -250,7 +256,7 @@ final class EngineConnection {
 
   /** To an engine, no cache is a miss. */
   private static AgentReply unserved() {
-    return standing(Reply.Standing.MISS, "NO_CACHE");
+    return standing(Reply.Standing.MISS, MissReason.UNAVAILABLE.name());
   }
 
   private static AgentReply standing(Reply.Standing standing, String reason) {
@@ -311,12 +317,9 @@ final class EngineConnection {
   }
 
   private RestoreGrant restore(Session session, long number) {
-    Lease lease = leases.get(number);
+    Lease own = leases.get(number);
     try {
-      if (lease == null) {
-        throw new RefusedException("lease " + number + " was not answered to this engine, or was released");
-      }
-      return session.restore(lease, rank);
+      return own != null ? session.restore(own, rank) : session.restore(number, rank);
     } catch (UnavailableException | ClosedException e) {
       cache.failed("a load", e);
       throw e;

@@ -55,11 +55,11 @@ public final class PackReader {
     }
   }
 
-  /** Begins a map and returns how many keys it has. */
+  /** Begins a map of at most {@link Protocol#MAX_KEYS} keys and returns how many it has. */
   public int map(String field) throws MalformedException {
     int size = size("map", 0x80, 0xde, field);
-    if (size > in.remaining() / 2) {
-      throw wrong(field, size + " keys and values", in.remaining() + " bytes");
+    if (size > Protocol.MAX_KEYS) {
+      throw wrong(field, "at most " + Protocol.MAX_KEYS + " keys", Integer.toString(size));
     }
     return size;
   }
@@ -155,7 +155,7 @@ public final class PackReader {
   public PrefixChain chain(String field) throws MalformedException {
     ByteBuffer hashes = bytes(field, Digest.BYTES);
     if (hashes.remaining() / Digest.BYTES > PrefixChain.MAX_BLOCKS) {
-      throw wrong(field, "at most " + PrefixChain.MAX_BLOCKS + " blocks", hashes.remaining() / Digest.BYTES + "");
+      throw wrong(field, "at most " + PrefixChain.MAX_BLOCKS + " blocks", Integer.toString(hashes.remaining() / Digest.BYTES));
     }
     return PrefixChain.read(hashes);
   }

@@ -33,8 +33,15 @@ public final class PackWriter {
     }
   }
 
-  /** Begins a map of so many keys, each with its value. */
+  /**
+   * Begins a map of so many keys, each with its value.
+   *
+   * @throws RefusedException if they are more than {@link Protocol#MAX_KEYS}
+   */
   public void map(int size) {
+    if (size > Protocol.MAX_KEYS) {
+      throw new RefusedException("map has " + size + " keys, expected at most " + Protocol.MAX_KEYS);
+    }
     if (size < 16) {
       target.room(1).put((byte) (0x80 | size));
     } else {

@@ -28,6 +28,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -52,7 +53,7 @@ class AgentTest {
   @BeforeEach
   void start() {
     cache = EmbeddedCache.builder().dram(ByteSize.parse("4MiB")).expectedBlock(ByteSize.parse("4KiB")).open();
-    agent = start(CacheLink.to(cache));
+    agent = start(CacheLink.embedded(cache));
   }
 
   private Agent start(CacheLink link) {
@@ -340,7 +341,7 @@ class AgentTest {
       long lease = engine.lease(0, chain);
       cache.close();
       AgentReply.Answered answered = engine.call(new AgentRequest.Query(1, 0, chain), AgentReply.Answered.class);
-      assertThat(answered).isEqualTo(new AgentReply.Answered(Reply.Standing.MISS, 0, 0, 0, "NO_CACHE"));
+      assertThat(answered).isEqualTo(new AgentReply.Answered(Reply.Standing.MISS, 0, 0, 0, "UNAVAILABLE"));
       assertThat(engine.save(FakeEngine.chain(2, 1), 0, 0)).isEqualTo(new AgentReply.Started(0, 0));
       assertThat(engine.call(new AgentRequest.Load(lease, 0, new int[] {1}))).isInstanceOf(AgentReply.Refused.class);
       engine.call(new AgentRequest.Release(lease), AgentReply.Done.class);
@@ -380,21 +381,13 @@ class AgentTest {
   @Test
   void aCacheThatComesLater_isUsed() throws IOException {
     agent.close();
-    CacheLink later = new CacheLink() {
-      private int calls;
-
-      @Override
-      public Cache connect(long incarnation, int rank, int ranks) {
-        if (calls++ == 0) {
-          throw new UnavailableException("not yet");
-        }
-        return cache;
+    AtomicBoolean there = new AtomicBoolean();
+    agent = start((spec, membership) -> {
+      if (!there.getAndSet(true)) {
+        throw new UnavailableException("not yet");
       }
-
-      @Override
-      public void disconnect(Cache same) {}
-    };
-    agent = start(later);
+      return cache.attach(spec);
+    });
     try (FakeEngine engine = FakeEngine.connect(agent, folder)) {
       engine.hello();
       assertThat(engine.call(engine.opening(0, 1))).isEqualTo(new AgentReply.Opened(false));
@@ -433,6 +426,7 @@ class AgentTest {
     try (FakeEngine engine = FakeEngine.connect(agent, folder)) {
       engine.hello();
       assertThat(engine.refusal(engine.opening(1, 1))).contains("rank 1 is not in 0 to 0");
+      assertThat(engine.refusal(engine.opening(1, 2))).contains("2 ranks, and an embedded cache serves one");
       AgentRequest.Open open = engine.opening(0, 1);
       assertThat(engine.refusal(opening(open, open.layout(), "pool"))).contains("'pool' is not the absolute path");
       assertThat(engine.refusal(opening(open, open.layout(), folder + "/none"))).contains("/none cannot be mapped");
@@ -444,7 +438,7 @@ class AgentTest {
 
   private static AgentRequest.Open opening(AgentRequest.Open open, PoolLayout layout, String memory) {
     return new AgentRequest.Open(open.instance(), open.incarnation(), open.namespace(), open.rank(), open.ranks(),
-        open.blockTokens(), layout, memory);
+        open.whole(), open.blockTokens(), layout, memory);
   }
 
   @Test
@@ -462,15 +456,15 @@ class AgentTest {
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(agent.socket()))).isEqualTo("rw-------");
     Path parent = agent.socket().getParent();
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(parent))).isEqualTo("rwx------");
-    assertThatThrownBy(() -> start(CacheLink.to(cache)))
+    assertThatThrownBy(() -> start(CacheLink.embedded(cache)))
         .isInstanceOf(UnavailableException.class).hasMessageContaining("another agent listens");
     agent.close();
     Files.setPosixFilePermissions(parent, PosixFilePermissions.fromString("rwxr-x---"));
-    assertThatThrownBy(() -> start(CacheLink.to(cache)))
+    assertThatThrownBy(() -> start(CacheLink.embedded(cache)))
         .isInstanceOf(RefusedException.class).hasMessageContaining("rwxr-x---");
     Files.setPosixFilePermissions(parent, PosixFilePermissions.fromString("rwx------"));
     Files.writeString(agent.socket(), "");
-    assertThatThrownBy(() -> start(CacheLink.to(cache)))
+    assertThatThrownBy(() -> start(CacheLink.embedded(cache)))
         .isInstanceOf(RefusedException.class).hasMessageContaining("is no socket");
   }
 
@@ -481,7 +475,7 @@ class AgentTest {
       dead.bind(UnixDomainSocketAddress.of(agent.socket()));
     }
     assertThat(agent.socket()).exists();
-    agent = start(CacheLink.to(cache));
+    agent = start(CacheLink.embedded(cache));
     FakeEngine.open(agent, folder).close();
   }
 }

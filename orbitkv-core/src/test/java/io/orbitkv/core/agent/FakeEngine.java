@@ -67,7 +67,7 @@ final class FakeEngine implements AutoCloseable {
   }
 
   AgentRequest.Open opening(int rank, int ranks) {
-    return new AgentRequest.Open("fake", 7, NAMESPACE, rank, ranks, 16, LAYOUT, file.toString());
+    return new AgentRequest.Open("fake", 7, NAMESPACE, rank, ranks, ranks == 1, 16, LAYOUT, file.toString());
   }
 
   AgentReply call(AgentRequest request) throws IOException {
