@@ -20,8 +20,8 @@ import net.jqwik.api.constraints.Size;
 /** Whatever arrives is a message or malformed: nothing else is thrown, and nothing makes it take more memory. */
 class MessageProperties {
 
-  /** An exception with its stack, the pieces of a text's decoder, a map. */
-  private static final long FIXED_BYTES = 64 * 1024;
+  /** Two exceptions with their stacks and texts, decoders, maps. */
+  private static final long FIXED_BYTES = 16 * 1024;
 
   /** A character in two bytes, a key with its node, and growing. */
   private static final long TIMES = 8;
@@ -104,21 +104,28 @@ class MessageProperties {
 
   /** Reads bytes as either side and returns on how many of the two they are a message. */
   private int read(byte[] bytes) {
+    int messages = messages(bytes);
+    // The second time nothing of a path through the code is loaded or linked any more.
     long before = threads.getCurrentThreadAllocatedBytes();
+    messages(bytes);
+    assertThat(threads.getCurrentThreadAllocatedBytes() - before).isLessThan(FIXED_BYTES + TIMES * bytes.length);
+    return messages;
+  }
+
+  private static int messages(byte[] bytes) {
     int messages = 0;
     try {
       MessageBytes.request(bytes);
       messages++;
-    } catch (MalformedException e) {
-      assertThat(e).hasMessageMatching("(?s).+: .+");
+    } catch (MalformedException _) {
+      // Nothing else may be thrown.
     }
     try {
       MessageBytes.reply(bytes);
       messages++;
-    } catch (MalformedException e) {
-      assertThat(e).hasMessageMatching("(?s).+: .+");
+    } catch (MalformedException _) {
+      // Nothing else may be thrown.
     }
-    assertThat(threads.getCurrentThreadAllocatedBytes() - before).isLessThan(FIXED_BYTES + TIMES * bytes.length);
     return messages;
   }
 }
