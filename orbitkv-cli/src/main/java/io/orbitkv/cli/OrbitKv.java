@@ -49,6 +49,7 @@ final class OrbitKv implements Runnable {
         .addSubcommand(new QuickstartCommand(terminal, caches))
         .addSubcommand(new ReplayCommand(terminal, caches))
         .addSubcommand(new ManagerCommand(terminal))
+        .addSubcommand(new AgentCommand(terminal))
         .addSubcommand(new InspectCommand(terminal))
         .addSubcommand(new CommandLine(new BenchCommand(terminal))
             .addSubcommand(new BenchLookupCommand(terminal, caches))

@@ -95,7 +95,7 @@ public final class Agent implements AutoCloseable {
       closing = true;
       served = serving;
     }
-    socket.close();
+    socket.stop();
     if (served != null) {
       close(served);
     }
@@ -107,6 +107,7 @@ public final class Agent implements AutoCloseable {
         interrupted = true;
       }
     }
+    socket.close();
     if (interrupted) {
       Thread.currentThread().interrupt();
     }

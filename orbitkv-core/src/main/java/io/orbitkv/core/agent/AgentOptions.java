@@ -10,15 +10,13 @@ import java.util.Objects;
  * @param socket where its engine finds it: a path in a folder of this user alone, which is made if it is missing
  * @param device copies between the engine's pages and the cache
  * @param cache where blocks are kept
- * @param software how it names itself, as "orbitkv 1.0.0"
  */
-public record AgentOptions(Path socket, Device device, CacheLink cache, String software) {
+public record AgentOptions(Path socket, Device device, CacheLink cache) {
 
   /** Checks for null. */
   public AgentOptions {
     Objects.requireNonNull(socket, "socket");
     Objects.requireNonNull(device, "device");
     Objects.requireNonNull(cache, "cache");
-    Objects.requireNonNull(software, "software");
   }
 }

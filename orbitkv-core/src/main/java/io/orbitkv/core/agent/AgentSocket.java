@@ -3,22 +3,33 @@ package io.orbitkv.core.agent;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.UnavailableException;
 import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 import jdk.net.ExtendedSocketOptions;
 
-/** The socket that an agent listens on: of this user alone, in a folder of this user alone. */
+/**
+ * The socket that an agent listens on: of this user alone, in a folder of this user alone. A lock beside it is held until
+ * every copy is drained, or by the kernel until the process and its mappings have ended. So whoever listens on a path is
+ * proof that no earlier agent of that path copies any more.
+ */
 final class AgentSocket implements AutoCloseable {
+
+  private static final Logger LOG = System.getLogger(AgentSocket.class.getName());
 
   /** Room for a path in a socket's address, its end included. */
   private static final int MAX_SOCKET_PATH = 108;
@@ -31,11 +42,13 @@ final class AgentSocket implements AutoCloseable {
   private final Path path;
   private final String user;
   private final ServerSocketChannel channel;
+  private final FileChannel lock;
 
-  private AgentSocket(Path path, String user, ServerSocketChannel channel) {
+  private AgentSocket(Path path, String user, ServerSocketChannel channel, FileChannel lock) {
     this.path = path;
     this.user = user;
     this.channel = channel;
+    this.lock = lock;
   }
 
   /**
@@ -52,19 +65,54 @@ final class AgentSocket implements AutoCloseable {
     try {
       String user = Files.getOwner(Path.of("/proc/self")).getName();
       requirePrivate(path.toAbsolutePath().getParent(), user);
-      removeStale(path);
-      ServerSocketChannel channel = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+      FileChannel lock = lock(path);
       try {
-        channel.bind(UnixDomainSocketAddress.of(path), BACKLOG);
-        // Nobody else can reach it before, since the folder is private.
-        Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-------"));
-        return new AgentSocket(path, user, channel);
-      } catch (IOException e) {
-        channel.close();
+        return new AgentSocket(path, user, bind(path), lock);
+      } catch (IOException | RuntimeException e) {
+        lock.close();
         throw e;
       }
     } catch (IOException e) {
       throw new UnavailableException("socket " + path + " cannot be made: " + e, e);
+    }
+  }
+
+  private static FileChannel lock(Path path) throws IOException {
+    FileChannel file = FileChannel.open(path.resolveSibling(path.getFileName() + ".lock"),
+        Set.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS),
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+    try {
+      if (file.tryLock() != null) {
+        return file;
+      }
+    } catch (OverlappingFileLockException ofThisProcess) {
+      // Said below, as for one of another process.
+    } catch (IOException e) {
+      file.close();
+      throw e;
+    }
+    file.close();
+    throw new UnavailableException("another agent has the socket " + path + ", or is still draining copies of its engine; "
+        + "stop it, or choose another socket");
+  }
+
+  private static ServerSocketChannel bind(Path path) throws IOException {
+    if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+      if (!Files.readAttributes(path, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isOther()) {
+        throw new RefusedException(path + " is no socket; choose another path for the agent's socket");
+      }
+      // Of an agent that was killed: the lock is ours.
+      Files.delete(path);
+    }
+    ServerSocketChannel channel = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+    try {
+      channel.bind(UnixDomainSocketAddress.of(path), BACKLOG);
+      // Nobody else can reach it before, since the folder is private.
+      Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-------"));
+      return channel;
+    } catch (IOException e) {
+      channel.close();
+      throw e;
     }
   }
 
@@ -80,22 +128,6 @@ final class AgentSocket implements AutoCloseable {
           + PosixFilePermissions.toString(found.permissions()) + " of " + found.owner().getName()
           + ", expected a folder rwx------ of " + user + "; chmod 700 it or choose another");
     }
-  }
-
-  private static void removeStale(Path path) throws IOException {
-    if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
-      return;
-    }
-    if (Files.readAttributes(path, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isOther()) {
-      try (SocketChannel probe = SocketChannel.open(StandardProtocolFamily.UNIX)) {
-        probe.connect(UnixDomainSocketAddress.of(path));
-      } catch (IOException nobodyListens) {
-        Files.delete(path);
-        return;
-      }
-      throw new UnavailableException("another agent listens on " + path + "; stop it, or choose another socket");
-    }
-    throw new RefusedException(path + " is no socket; choose another path for the agent's socket");
   }
 
   /** Waits for a connection of this user; one of another user is closed at once. */
@@ -118,14 +150,25 @@ final class AgentSocket implements AutoCloseable {
   }
 
   /** Ends an accept under way, and removes the socket. */
+  void stop() {
+    try {
+      if (channel.isOpen()) {
+        channel.close();
+        Files.deleteIfExists(path);
+      }
+    } catch (IOException e) {
+      LOG.log(Level.WARNING, "socket " + path + " was not removed: " + e);
+    }
+  }
+
+  /** Lets another agent have the path. When every copy is drained. The lock's file stays: two could lock two. */
   @Override
   public void close() {
+    stop();
     try {
-      channel.close();
-      Files.deleteIfExists(path);
+      lock.close();
     } catch (IOException e) {
-      System.getLogger(AgentSocket.class.getName())
-          .log(System.Logger.Level.WARNING, "socket " + path + " was not removed: " + e);
+      LOG.log(Level.WARNING, "the lock of socket " + path + " was not given up: " + e);
     }
   }
 }

@@ -22,6 +22,7 @@ import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
+import io.orbitkv.core.wire.Software;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -138,14 +139,14 @@ final class EngineConnection {
     require(ConnectionState.CONNECTED, "Hello");
     if (hello.protocol() != AgentProtocol.VERSION) {
       throw new RefusedException(hello.software() + " speaks version " + hello.protocol() + " of the agent's protocol, "
-          + options.software() + " version " + AgentProtocol.VERSION + "; use one release of both");
+          + Software.name() + " version " + AgentProtocol.VERSION + "; use one release of both");
     }
     if (!hello.probe().equals(Protocol.probe())) {
       throw new RefusedException(hello.software() + " hashes the probe's chain to " + hello.probe() + ", "
-          + options.software() + " to " + Protocol.probe() + ": they would not name the same blocks");
+          + Software.name() + " to " + Protocol.probe() + ": they would not name the same blocks");
     }
     state = state.on(ConnectionState.Event.GREET);
-    return new AgentReply.Welcome(AgentProtocol.VERSION, options.software(), ProcessHandle.current().pid());
+    return new AgentReply.Welcome(AgentProtocol.VERSION, Software.name(), ProcessHandle.current().pid());
   }
 
   private AgentReply open(AgentRequest.Open open) {

@@ -14,6 +14,7 @@ import io.orbitkv.api.spi.PoolLayout;
 import io.orbitkv.core.EmbeddedCache;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
+import io.orbitkv.core.wire.Software;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.net.StandardProtocolFamily;
@@ -57,7 +58,7 @@ class AgentTest {
   }
 
   private Agent start(CacheLink link) {
-    return Agent.start(new AgentOptions(folder.resolve("run").resolve("agent.sock"), device, link, "orbitkv test"));
+    return Agent.start(new AgentOptions(folder.resolve("run").resolve("agent.sock"), device, link));
   }
 
   @AfterEach
@@ -404,7 +405,7 @@ class AgentTest {
   void otherProtocolsAndHashes_areRefusedWithBothSides() throws IOException {
     try (FakeEngine engine = FakeEngine.connect(agent, folder)) {
       assertThat(engine.refusal(new AgentRequest.Hello(2, "engine 9", Protocol.probe())))
-          .contains("engine 9 speaks version 2", "orbitkv test version 1");
+          .contains("engine 9 speaks version 2", Software.name() + " version 1");
       assertThat(engine.refusal(new AgentRequest.Hello(1, "engine 9", Digest.ZERO)))
           .contains("engine 9", Digest.ZERO.toString(), Protocol.probe().toString());
     }
@@ -457,7 +458,7 @@ class AgentTest {
     Path parent = agent.socket().getParent();
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(parent))).isEqualTo("rwx------");
     assertThatThrownBy(() -> start(CacheLink.embedded(cache)))
-        .isInstanceOf(UnavailableException.class).hasMessageContaining("another agent listens");
+        .isInstanceOf(UnavailableException.class).hasMessageContaining("another agent has the socket");
     agent.close();
     Files.setPosixFilePermissions(parent, PosixFilePermissions.fromString("rwxr-x---"));
     assertThatThrownBy(() -> start(CacheLink.embedded(cache)))

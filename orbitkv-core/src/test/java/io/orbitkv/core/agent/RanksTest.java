@@ -63,7 +63,7 @@ class RanksTest {
   }
 
   private Agent agent(CacheLink link, int rank) {
-    return Agent.start(new AgentOptions(folder.resolve("rank" + rank).resolve("agent.sock"), device, link, "test"));
+    return Agent.start(new AgentOptions(folder.resolve("rank" + rank).resolve("agent.sock"), device, link));
   }
 
   private FakeEngine engine(Agent agent, int rank) throws IOException {
