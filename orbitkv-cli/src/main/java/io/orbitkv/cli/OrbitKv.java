@@ -53,6 +53,7 @@ final class OrbitKv implements Runnable {
         .addSubcommand(new InspectCommand(terminal))
         .addSubcommand(new CommandLine(new BenchCommand(terminal))
             .addSubcommand(new BenchLookupCommand(terminal, caches))
+            .addSubcommand(new BenchCopyCommand(terminal, caches))
             .addSubcommand(new BenchSsdCommand(terminal))
             .addSubcommand(new BenchAllocCommand(terminal))
             .addSubcommand(new BenchRecoveryCommand(terminal, caches)))
