@@ -16,7 +16,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 
 /**
  * A cache that a node Manager owns, reached through its socket. Bytes are read and written in the Manager's arena, which
@@ -39,6 +40,8 @@ public final class ManagerClient implements Cache {
 
   private final Path socket;
   private final Duration deadline;
+  /** A permit for each reason to look after sessions; taken all at once. */
+  private final Semaphore work = new Semaphore(0);
   private final Thread keeper;
   private final Set<ClientSession> sessions = ConcurrentHashMap.newKeySet();
   private Line line;
@@ -179,7 +182,7 @@ public final class ManagerClient implements Cache {
   // ---- its thread
 
   void wake() {
-    LockSupport.unpark(keeper);
+    work.release();
   }
 
   /** A session was closed; it is looked after until nothing of it is in use. */
@@ -201,10 +204,19 @@ public final class ManagerClient implements Cache {
           sessions.remove(session);
         }
       }
-      long rest = next - System.nanoTime();
-      if (rest > 0 && !(closed && sessions.isEmpty())) {
-        LockSupport.parkNanos(this, rest);
+      rest(next - System.nanoTime());
+    }
+  }
+
+  private void rest(long nanos) {
+    try {
+      if (!closed || !sessions.isEmpty()) {
+        work.tryAcquire(Math.max(0, nanos), TimeUnit.NANOSECONDS);
       }
+      work.drainPermits();
+    } catch (InterruptedException e) {
+      // Nobody interrupts it, and closing it has a flag.
+      return;
     }
   }
 

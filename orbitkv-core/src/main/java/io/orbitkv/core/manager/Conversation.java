@@ -122,9 +122,9 @@ final class Conversation {
           }).sum());
       manager.conversations().remove(each.number());
       if (quarantined) {
-        manager.watch().wake();
+        manager.caretaker().wake();
       } else {
-        manager.watch().forget(each.witness());
+        manager.caretaker().forget(each.witness());
       }
     }
     grants.clear();
@@ -173,7 +173,7 @@ final class Conversation {
       return reply;
     } finally {
       if (!registered) {
-        manager.watch().forget(witness);
+        manager.caretaker().forget(witness);
       }
     }
   }
@@ -206,7 +206,7 @@ final class Conversation {
       formerly.add(member);
     } else {
       manager.conversations().remove(member.number());
-      manager.watch().forget(member.witness());
+      manager.caretaker().forget(member.witness());
     }
   }
 
@@ -238,7 +238,7 @@ final class Conversation {
       earlier.end();
     }
     manager.registry().gone(whose);
-    manager.watch().forget(whose.witness());
+    manager.caretaker().forget(whose.witness());
     return new Reply.Done();
   }
 
@@ -520,7 +520,7 @@ final class Conversation {
     if (formerly.contains(grant.member()) && !holds(grant.member())) {
       formerly.remove(grant.member());
       manager.conversations().remove(grant.member().number());
-      manager.watch().forget(grant.member().witness());
+      manager.caretaker().forget(grant.member().witness());
     }
   }
 

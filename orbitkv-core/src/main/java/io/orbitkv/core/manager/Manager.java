@@ -62,7 +62,7 @@ public final class Manager implements Operated, AutoCloseable {
   private final long incarnation = new SecureRandom().nextLong(1, Long.MAX_VALUE);
   private final long startedAt = System.currentTimeMillis();
   private final Processes processes = new Processes(Path.of("/proc"));
-  private final DeathWatch watch = new DeathWatch(this);
+  private final Caretaker caretaker = new Caretaker(this);
   private final Set<ServedConnection> connections = ConcurrentHashMap.newKeySet();
 
   // Touched in turns only.
@@ -74,12 +74,12 @@ public final class Manager implements Operated, AutoCloseable {
   private volatile boolean draining;
   private volatile ManagerStatus last;
 
-  private Manager(Builder builder, CacheParts parts) {
+  Manager(Builder builder, CacheParts parts) {
     this.mostConnections = builder.connections;
     this.grantsLimit = builder.grantsLimit;
     this.running = RunningCache.open(parts);
     try {
-      this.registry = new Registry(running.core());
+      this.registry = new Registry(running.core(), caretaker::say);
       this.folder = new RuntimeFolder(running.memory());
       this.user = folder.owner();
       this.listening = folder.listen(BACKLOG);
@@ -91,7 +91,7 @@ public final class Manager implements Operated, AutoCloseable {
           : new UnavailableException("the runtime folder cannot be used: " + e.getMessage(), e);
     }
     this.acceptor = Thread.ofPlatform().daemon().name("orbitkv-acceptor").unstarted(this::accept);
-    watch.start();
+    caretaker.start();
     acceptor.start();
   }
 
@@ -141,7 +141,7 @@ public final class Manager implements Operated, AutoCloseable {
     running.lastTurn(() -> {
       if (!draining) {
         draining = true;
-        LOG.log(Level.INFO, "draining: nothing new is admitted");
+        caretaker.say(Level.INFO, "draining: nothing new is admitted");
       }
     });
   }
@@ -186,12 +186,12 @@ public final class Manager implements Operated, AutoCloseable {
       interrupted = true;
     }
     closeConnections();
-    watch.close();
     running.lastTurn(() -> {
       registry.closeAll();
       last = ended(statusNow());
     });
     running.close();
+    caretaker.close();
     folder.clear();
     running.closeMemory();
     if (interrupted) {
@@ -248,15 +248,18 @@ public final class Manager implements Operated, AutoCloseable {
     Reply.Refused refusal = refusalOf(channel);
     if (refusal != null) {
       // Its buffer is empty, so this does not wait for the other side.
-      try (Connection refused = new Connection(channel, Protocol.MAX_FRAME_BYTES)) {
+      Connection refused = new Connection(channel, Protocol.MAX_FRAME_BYTES);
+      try {
         refused.send(refusal);
+      } finally {
+        caretaker.closeSoon(refused);
       }
       return;
     }
     ServedConnection connection = new ServedConnection(this, channel, number);
     connections.add(connection);
     connection.start();
-    watch.wake();
+    caretaker.wake();
   }
 
   private Reply.Refused refusalOf(SocketChannel channel) throws IOException {
@@ -318,7 +321,7 @@ public final class Manager implements Operated, AutoCloseable {
   /** A lost member's death is proven. */
   void gone(Member member) {
     running.lastTurn(() -> registry.gone(member));
-    watch.forget(member.witness());
+    caretaker.forget(member.witness());
   }
 
   /** Returns a number that was not used before, for a member or a grant. */
@@ -339,8 +342,8 @@ public final class Manager implements Operated, AutoCloseable {
     return conversations;
   }
 
-  DeathWatch watch() {
-    return watch;
+  Caretaker caretaker() {
+    return caretaker;
   }
 
   RuntimeFolder folder() {

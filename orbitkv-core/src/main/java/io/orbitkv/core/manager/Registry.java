@@ -8,7 +8,6 @@ import io.orbitkv.core.manager.ManagerStatus.InstanceStatus;
 import io.orbitkv.core.manager.ManagerStatus.Quarantine;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Request;
-import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -17,6 +16,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.BiConsumer;
 
 /**
  * Which engine instances there are, by name and generation, and which of their members are lost. Used in turns only.
@@ -29,8 +29,6 @@ final class Registry {
   /** Names of instances remembered with no generation left; the oldest are forgotten. */
   private static final int NAMES_REMEMBERED = 4096;
 
-  private static final Logger LOG = System.getLogger(Registry.class.getName());
-
   /** What is known of one name. */
   private static final class Name {
     private Generation current;
@@ -41,14 +39,20 @@ final class Registry {
   private record Lost(Member member, long bytes, long sinceEpochMillis) {}
 
   private final CacheCore core;
+  private final BiConsumer<Level, String> log;
   private final Map<String, Name> names = new HashMap<>();
   /** Every generation of which something is left, by number. */
   private final Map<Long, Generation> generations = new TreeMap<>();
   private final Map<Long, Lost> lost = new TreeMap<>();
   private long lastGeneration;
 
-  Registry(CacheCore core) {
+  /**
+   * @param core called in the turns in which this is
+   * @param log receives a line for each fault of a member; must not wait
+   */
+  Registry(CacheCore core, BiConsumer<Level, String> log) {
     this.core = core;
+    this.log = log;
   }
 
   /**
@@ -101,8 +105,8 @@ final class Registry {
       }
     }
     if (current.isLive()) {
-      LOG.log(Level.INFO, "instance ''{0}'': generation {1} is replaced by {2}", current.spec().instance(),
-          current.number(), next.number());
+      log.accept(Level.INFO, "instance '" + current.spec().instance() + "': generation " + current.number()
+          + " is replaced by " + next.number());
       current.end(Generation.Ending.REPLACED);
       core.lose(current.session(), rank -> false);
     }
@@ -124,15 +128,15 @@ final class Registry {
   boolean broke(Member member, boolean holdsGrants, long bytes) {
     Generation generation = member.generation();
     if (generation.isLive()) {
-      LOG.log(Level.WARNING, "lost {0}; its instance has to register again", member);
+      log.accept(Level.WARNING, "lost " + member + "; its instance has to register again");
       generation.end(Generation.Ending.BROKEN);
       core.lose(generation.session(), Generation.ranksOf(member.role()));
     } else if (holdsGrants) {
       core.lose(generation.session(), Generation.ranksOf(member.role()));
     }
     if (holdsGrants) {
-      LOG.log(Level.WARNING, "{0} held grants when it was lost: {1} bytes are quarantined until {2}", member,
-          Long.toString(bytes), member.proof().waitingFor());
+      log.accept(Level.WARNING, member + " held grants when it was lost: " + bytes + " bytes wait in quarantine for "
+          + member.proof().waitingFor());
       lost.put(member.number(), new Lost(member, bytes, System.currentTimeMillis()));
     }
     sweep();
@@ -142,7 +146,7 @@ final class Registry {
   /** Nothing of a lost member can touch memory any more: what it was granted is free. */
   void gone(Member member) {
     if (lost.remove(member.number()) != null) {
-      LOG.log(Level.INFO, "{0} is gone; what was quarantined for it is free", member);
+      log.accept(Level.INFO, member + " has nothing in use any more; what was quarantined for it is free");
       core.proveGone(member.generation().session(), Generation.ranksOf(member.role()));
       sweep();
     }
