@@ -6,11 +6,11 @@ import os
 import socket
 import struct
 import time
-from typing import TypeVar, Union
+from typing import TypeVar
 
 import msgspec
 
-from orbitkv_wire.messages import MAX_FRAME_BYTES, Reply, Request
+from orbitkv_wire.messages import MAX_FRAME_BYTES, Message, Reply, Request
 
 _HEADER_BYTES = 4
 _FIRST_BYTES = 64 * 1024
@@ -57,7 +57,7 @@ class Connection:
             raise
         return cls(connecting)
 
-    def send(self, message: Union[Request, Reply], deadline: float) -> None:
+    def send(self, message: Message, deadline: float) -> None:
         """Sends a message. ``ValueError`` means that it cannot be written and that nothing was sent."""
         frame = self._outgoing
         try:

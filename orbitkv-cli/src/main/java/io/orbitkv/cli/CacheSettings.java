@@ -10,6 +10,7 @@ import io.orbitkv.core.EmbeddedCache;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
+import tools.jackson.databind.node.ObjectNode;
 
 /**
  * How a command wants its cache. What is left out is the cache's own default.
@@ -31,7 +32,7 @@ record CacheSettings(
     Optional<String> storage,
     Map<String, String> storageSettings,
     Optional<String> policy,
-    long seed) {
+    long seed) implements CacheUnderReplay {
 
   private static final Duration MEMORY_STALLED = Duration.ofSeconds(10);
 
@@ -58,6 +59,27 @@ record CacheSettings(
     storageSettings.forEach(builder::storageSetting);
     ssd.ifPresent(tier -> builder.ssd(tier.directory(), tier.capacity()));
     return builder;
+  }
+
+  @Override
+  public String describe() {
+    String tiers = dram + " DRAM"
+        + ssd.map(tier -> ", " + tier.capacity() + " SSD in " + tier.directory()).orElse(", no SSD");
+    return tiers
+        + policy.map(name -> ", policy " + name).orElse("")
+        + memory.map(name -> ", memory " + name).orElse("")
+        + storage.map(name -> ", storage " + name).orElse("");
+  }
+
+  @Override
+  public void describe(ObjectNode settings) {
+    settings
+        .put("dram_bytes", dram.bytes())
+        .put("ssd_bytes", ssd.map(tier -> tier.capacity().bytes()).orElse(0L))
+        .put("memory", memory.orElse("default"))
+        .put("storage", storage.orElse("default"))
+        .put("policy", policy.orElse("default"))
+        .put("seed", seed);
   }
 
   /**

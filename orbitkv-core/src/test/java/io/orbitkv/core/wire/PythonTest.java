@@ -43,7 +43,7 @@ class PythonTest {
   void typesAreStrict() throws IOException, InterruptedException {
     Ended ended = run(List.of(
         python, "-m", "mypy", "--config-file", SOURCES + "/pyproject.toml", "--cache-dir", folder + "/mypy",
-        SOURCES + "/orbitkv_wire", TESTS));
+        SOURCES + "/orbitkv_wire", SOURCES + "/orbitkv_agent", TESTS));
     assertThat(ended.status()).as(ended.output()).isZero();
   }
 
