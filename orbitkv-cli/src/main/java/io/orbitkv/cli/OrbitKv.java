@@ -3,6 +3,7 @@ package io.orbitkv.cli;
 import io.orbitkv.api.ByteSize;
 import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
+import io.orbitkv.cli.doctor.Machine;
 import io.orbitkv.cli.replay.CacheOpener;
 import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.Backends;
@@ -55,6 +56,7 @@ final class OrbitKv implements Runnable {
         .addSubcommand(new ChaosCommand(terminal))
         .addSubcommand(new StandInCommand(terminal))
         .addSubcommand(new StatusCommand(terminal))
+        .addSubcommand(new DoctorCommand(terminal, Machine.here()))
         .addSubcommand(new CommandLine(new BenchCommand(terminal))
             .addSubcommand(new BenchLookupCommand(terminal, caches))
             .addSubcommand(new BenchCopyCommand(terminal, caches))
