@@ -167,7 +167,7 @@ class AgentProcessesTest(unittest.TestCase):
     def test_ranks_at_a_manager_load_by_their_scheduler_s_lease_and_outlive_the_manager(self) -> None:
         runtime = os.path.join(self.folder, "manager")
         os.mkdir(runtime, 0o700)
-        serve = ("manager", "--dram", "64MiB", "--runtime", runtime)
+        serve = ("manager", "--http", "off", "--dram", "64MiB", "--runtime", runtime)
         manager = self.start(*serve)
         manager_socket = os.path.join(runtime, "manager.sock")
         workers = []

@@ -1,10 +1,14 @@
 package io.orbitkv.cli;
 
 import io.orbitkv.api.ByteSize;
+import io.orbitkv.cli.http.HttpSettings;
+import io.orbitkv.cli.http.StatusServer;
+import io.orbitkv.cli.logging.CommandLog;
 import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.manager.Manager;
 import java.nio.file.Path;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -29,6 +33,9 @@ final class ManagerCommand implements Callable<Integer> {
 
   @Mixin
   private CacheOptions cache;
+
+  @Mixin
+  private HttpOptions http;
 
   @Mixin
   private PluginOptions plugins;
@@ -68,10 +75,20 @@ final class ManagerCommand implements Callable<Integer> {
     if (instanceLeaseBudget != null) {
       builder.instanceLeaseBudget(instanceLeaseBudget);
     }
-    try (StopSignal signal = new StopSignal(); Manager manager = builder.open()) {
+    // Before anything is taken: a mistake in an option must not cost a recovery.
+    Optional<HttpSettings> settings = http.settings();
+    try (CommandLog.ServiceLog _ = CommandLog.ofService();
+        StopSignal signal = new StopSignal();
+        Manager manager = builder.open();
+        StatusServer server = settings.map(chosen -> StatusServer.open(manager, chosen)).orElse(null)) {
+      String served = "no HTTP";
+      if (server != null) {
+        server.announceIn(manager.socket().getParent());
+        served = server.uri().toString();
+      }
       terminal.out().println("ready: " + manager.socket() + ", " + manager.describeMemory()
           + manager.recovery().map(found -> String.format(Locale.ROOT, ", %,d blocks found on the SSD", found.extents()))
-              .orElse(", no SSD"));
+              .orElse(", no SSD") + ", " + served);
       signal.await();
     }
     return ExitCode.OK;

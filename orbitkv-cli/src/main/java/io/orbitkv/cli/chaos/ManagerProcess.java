@@ -29,7 +29,7 @@ public final class ManagerProcess implements AutoCloseable {
    */
   public ManagerProcess(Path runtime, ByteSize dram, Path ssd, ByteSize ssdBytes, List<String> options)
       throws InterruptedException {
-    List<String> arguments = new ArrayList<>(List.of("manager", "--runtime", runtime.toString(), "--dram",
+    List<String> arguments = new ArrayList<>(List.of("manager", "--runtime", runtime.toString(), "--http", "off", "--dram",
         dram.bytes() + "B", "--ssd", ssd + ":" + ssdBytes.bytes() + "B"));
     arguments.addAll(options);
     child = ChildCommand.start("Manager", HEAP, arguments, line -> {

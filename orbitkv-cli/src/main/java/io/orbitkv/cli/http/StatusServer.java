@@ -56,6 +56,9 @@ public final class StatusServer implements AutoCloseable {
   private final ExecutorService requests;
   private final URI uri;
 
+  /** The file that says the address, or null. */
+  private Path announcement;
+
   private StatusServer(HttpServer server, ExecutorService requests, URI uri) {
     this.server = server;
     this.requests = requests;
@@ -108,16 +111,24 @@ public final class StatusServer implements AutoCloseable {
           PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
       Files.writeString(fresh, uri + "\n", StandardOpenOption.WRITE);
       Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE);
+      announcement = file;
     } catch (IOException e) {
       throw new UnavailableException("the address of HTTP cannot be written to '" + file + "': " + e.getMessage(), e);
     }
   }
 
-  /** Ends at once; requests under way are cut. The file with the address is the folder's owner's to remove. */
+  /** Ends at once; requests under way are cut. The file with the address is removed. */
   @Override
   public void close() {
     server.stop(0);
     requests.shutdownNow();
+    try {
+      if (announcement != null) {
+        Files.deleteIfExists(announcement);
+      }
+    } catch (IOException e) {
+      throw new UnavailableException("'" + announcement + "' cannot be removed: " + e.getMessage(), e);
+    }
   }
 
   private static HttpServer listen(InetSocketAddress address, Optional<SSLContext> tls) {

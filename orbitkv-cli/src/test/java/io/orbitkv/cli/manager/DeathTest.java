@@ -212,7 +212,7 @@ class DeathTest {
   }
 
   private TestProcess managerProcess() throws IOException {
-    TestProcess process = TestProcess.orbitkv("manager", "--dram", "1MiB", "--policy", "lru", "--storage", "file",
+    TestProcess process = TestProcess.orbitkv("manager", "--http", "off", "--dram", "1MiB", "--policy", "lru", "--storage", "file",
         "--ssd", disk.resolve("ssd") + ":64MiB", "--runtime", runtime.toString());
     assertThat(process.read()).startsWith("ready: " + runtime.resolve("manager.sock"));
     return process;

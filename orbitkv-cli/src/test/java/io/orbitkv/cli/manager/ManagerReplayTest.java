@@ -44,7 +44,7 @@ class ManagerReplayTest {
   private JsonNode replay(String mode, String workers) throws IOException, InterruptedException {
     Path json = folder.resolve("figures.json");
     try (TestProcess manager = TestProcess.orbitkv(
-        "manager", "--dram", "64MiB", "--policy", "lru", "--runtime", runtime.toString())) {
+        "manager", "--http", "off", "--dram", "64MiB", "--policy", "lru", "--runtime", runtime.toString())) {
       assertThat(manager.read()).startsWith("ready: ");
       try (TestProcess replay = TestProcess.orbitkv("replay", "--manager", runtime.resolve("manager.sock").toString(),
           "--workers", workers, "--mode", mode, "--workload", "shared-prefix", "--limit", "90", "--block-bytes",
