@@ -4,6 +4,7 @@ module io.orbitkv.core {
   requires jdk.net;
 
   exports io.orbitkv.core;
+  exports io.orbitkv.core.agent;
   exports io.orbitkv.core.client;
   exports io.orbitkv.core.manager;
 

@@ -118,9 +118,8 @@ public final class PrefixChain {
       throw new RefusedException("hashes of a chain have " + bytes + " bytes, expected a multiple of " + Digest.BYTES);
     }
     long[] words = new long[bytes / Long.BYTES];
-    for (int i = 0; i < words.length; i++) {
-      words[i] = hashes.getLong();
-    }
+    hashes.asLongBuffer().get(words);
+    hashes.position(hashes.limit());
     return new PrefixChain(words, bytes / Digest.BYTES);
   }
 
@@ -130,9 +129,8 @@ public final class PrefixChain {
    * @param target room for 32 bytes a block
    */
   public void write(ByteBuffer target) {
-    for (int i = 0; i < blocks * WORDS; i++) {
-      target.putLong(words[i]);
-    }
+    target.asLongBuffer().put(words, 0, blocks * WORDS);
+    target.position(target.position() + blocks * Digest.BYTES);
   }
 
   /** Returns the number of blocks. */

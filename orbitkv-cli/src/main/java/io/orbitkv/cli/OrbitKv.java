@@ -3,6 +3,7 @@ package io.orbitkv.cli;
 import io.orbitkv.api.ByteSize;
 import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
+import io.orbitkv.cli.doctor.Machine;
 import io.orbitkv.cli.replay.CacheOpener;
 import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.Backends;
@@ -49,14 +50,20 @@ final class OrbitKv implements Runnable {
         .addSubcommand(new QuickstartCommand(terminal, caches))
         .addSubcommand(new ReplayCommand(terminal, caches))
         .addSubcommand(new ManagerCommand(terminal))
+        .addSubcommand(new AgentCommand(terminal))
         .addSubcommand(new ReplayWorkerCommand(terminal))
         .addSubcommand(new InspectCommand(terminal))
+        .addSubcommand(new ChaosCommand(terminal))
+        .addSubcommand(new StandInCommand(terminal))
         .addSubcommand(new StatusCommand(terminal))
+        .addSubcommand(new DoctorCommand(terminal, Machine.here()))
         .addSubcommand(new CommandLine(new BenchCommand(terminal))
             .addSubcommand(new BenchLookupCommand(terminal, caches))
+            .addSubcommand(new BenchCopyCommand(terminal, caches))
             .addSubcommand(new BenchSsdCommand(terminal))
             .addSubcommand(new BenchAllocCommand(terminal))
-            .addSubcommand(new BenchRecoveryCommand(terminal, caches)))
+            .addSubcommand(new BenchRecoveryCommand(terminal, caches))
+            .addSubcommand(new BenchManagerCommand(terminal)))
         .setOut(terminal.out())
         .setErr(terminal.err())
         .setColorScheme(CommandLine.Help.defaultColorScheme(terminal.colours() ? Ansi.ON : Ansi.OFF))

@@ -24,6 +24,11 @@ final class StopSignal implements AutoCloseable {
     told.await();
   }
 
+  /** Returns whether the process was told to end. */
+  boolean isTold() {
+    return told.getCount() == 0;
+  }
+
   private void stop() {
     told.countDown();
     try {

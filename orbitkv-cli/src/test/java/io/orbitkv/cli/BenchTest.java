@@ -31,6 +31,21 @@ class BenchTest {
   }
 
   @Test
+  void copy_timesRanksBesidePlainCopies() throws IOException {
+    JsonNode figures = bench("copy", "--block-bytes", "64KiB", "--layers", "4", "--round-bytes", "1MiB", "--rounds", "2",
+        "--dir", folder.toString());
+
+    assertThat(figures.get("ranks").size()).isEqualTo(2);
+    for (JsonNode ranks : figures.get("ranks")) {
+      for (String kind : List.of("save", "restore")) {
+        assertThat(ranks.get(kind + "_gb_s").doubleValue()).isPositive();
+        assertThat(ranks.get("plain_" + kind + "_gb_s").doubleValue()).isPositive();
+        assertThat(ranks.get(kind + "_ratio").doubleValue()).isPositive();
+      }
+    }
+  }
+
+  @Test
   void alloc_tellsFragmentationAtEveryFillLevel() throws IOException {
     JsonNode figures = bench("alloc", "--dram", "16MiB", "--min", "4KiB", "--max", "256KiB", "--operations", "20000");
 

@@ -4,7 +4,7 @@ package io.orbitkv.api.spi;
 public interface EnginePages extends AutoCloseable {
 
   /** Returns where they lie. */
-  PageLayout layout();
+  PoolLayout layout();
 
   /** Forgets them. No transfer may be under way. */
   @Override

@@ -1,8 +1,10 @@
 package io.orbitkv.api.spi;
 
+import java.util.Optional;
+
 /**
  * Copies under way. Enqueued, layer ready and drained are different facts: none stands for another, and memory may be
- * used again after drained only.
+ * used again after drained only. Thread-safe.
  */
 public interface Transfer {
 
@@ -16,17 +18,22 @@ public interface Transfer {
    */
   boolean layerReady(int layer);
 
-  /** Returns whether no copy of this transfer runs any more. */
+  /** Returns whether no copy of this transfer runs any more, and none will. */
   boolean drained();
 
-  /** Waits until it is drained. */
+  /** Waits until it is drained. An interrupt is kept for later: it is no proof of drain. */
   void awaitDrained();
+
+  /** Returns, once drained, why a copy failed, if one did: then nothing that was written is to be used. */
+  default Optional<Throwable> failure() {
+    return Optional.empty();
+  }
 
   /**
    * Returns the CRC-32C of a saved shard, once drained.
    *
    * @param index which of the shards
-   * @throws IllegalStateException before it is drained, or for a restore
+   * @throws IllegalStateException before it is drained, if it failed, or for a restore
    */
   int checksum(int index);
 }

@@ -62,6 +62,18 @@ public final class LookupBench {
     public long memoryBytes() {
       return (long) resident * MemoryPool.ALIGNMENT / 64 * 65 + (64L << 20);
     }
+
+    /** Returns chain {@code which}: no two have a block in common. */
+    PrefixChain chain(int which) {
+      return chain(which, Integer.MAX_VALUE);
+    }
+
+    /** Returns chain {@code which}, with other blocks from {@code differsFrom} on. */
+    PrefixChain chain(int which, int differsFrom) {
+      int[] ids = new int[chainBlocks];
+      Arrays.setAll(ids, i -> i == 0 ? which : i < differsFrom ? i : -i);
+      return PrefixChain.ofTokens(ids, 1);
+    }
   }
 
   /**
@@ -105,9 +117,9 @@ public final class LookupBench {
     PrefixChain[] halves = new PrefixChain[chains];
     PrefixChain[] misses = new PrefixChain[chains];
     for (int i = 0; i < chains; i++) {
-      hits[i] = chain(i, Integer.MAX_VALUE);
-      halves[i] = chain(i, settings.chainBlocks() / 2);
-      misses[i] = chain(chains + i, Integer.MAX_VALUE);
+      hits[i] = settings.chain(i);
+      halves[i] = settings.chain(i, settings.chainBlocks() / 2);
+      misses[i] = settings.chain(chains + i);
     }
     try (Session session = cache.attach(
         new SessionSpec("bench", namespace, ShardLayout.single(MemoryPool.ALIGNMENT)))) {
@@ -136,15 +148,8 @@ public final class LookupBench {
     }
   }
 
-  /** Chain {@code which}, whose blocks from {@code differsFrom} on are its own alone. */
-  private PrefixChain chain(int which, int differsFrom) {
-    int[] ids = new int[settings.chainBlocks()];
-    Arrays.setAll(ids, i -> i == 0 ? which : i < differsFrom ? i : -i);
-    return PrefixChain.ofTokens(ids, 1);
-  }
-
   /** The cache may still be taking its memory: what it has no room for yet is offered again. */
-  private static void save(Session session, PrefixChain chain) throws InterruptedException {
+  static void save(Session session, PrefixChain chain) throws InterruptedException {
     long deadline = System.nanoTime() + MEMORY_LIMIT.toNanos();
     int from = 0;
     while (from < chain.blocks()) {

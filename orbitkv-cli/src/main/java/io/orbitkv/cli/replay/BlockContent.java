@@ -14,7 +14,7 @@ import java.lang.foreign.ValueLayout;
  * one-to-one mix of {@code seed + i * GAMMA}. One multiplication a word keeps filling and checking near the speed of
  * memory.
  */
-final class BlockContent {
+public final class BlockContent {
 
   private static final ValueLayout.OfLong WORD = ValueLayout.JAVA_LONG_UNALIGNED;
 
@@ -25,13 +25,14 @@ final class BlockContent {
 
   private final long namespaceSeed;
 
-  BlockContent(Namespace namespace) {
+  /** Fixes the namespace. */
+  public BlockContent(Namespace namespace) {
     Digest digest = namespace.digest();
     namespaceSeed = mix(digest.w0() ^ mix(digest.w1() ^ mix(digest.w2() ^ mix(digest.w3()))));
   }
 
   /** Returns the seed of one page. */
-  long seed(PrefixChain chain, int block, int rank, int layer) {
+  public long seed(PrefixChain chain, int block, int rank, int layer) {
     long seed = namespaceSeed;
     for (int word = 0; word < 4; word++) {
       seed = mix(seed + GAMMA) ^ chain.word(block, word);
@@ -40,7 +41,7 @@ final class BlockContent {
   }
 
   /** Computes a page: {@code bytes}, a multiple of 8, at {@code offset}. */
-  static void fill(MemorySegment pool, long offset, int bytes, long seed) {
+  public static void fill(MemorySegment pool, long offset, int bytes, long seed) {
     long word = seed;
     for (int i = 0; i < bytes; i += Long.BYTES) {
       pool.set(WORD, offset + i, mix(word));
@@ -49,7 +50,7 @@ final class BlockContent {
   }
 
   /** Returns whether every byte of a page is as {@link #fill} left it. */
-  static boolean matches(MemorySegment pool, long offset, int bytes, long seed) {
+  public static boolean matches(MemorySegment pool, long offset, int bytes, long seed) {
     long wrong = 0;
     long word = seed;
     for (int i = 0; i < bytes; i += Long.BYTES) {

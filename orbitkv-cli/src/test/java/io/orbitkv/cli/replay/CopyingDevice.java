@@ -3,6 +3,7 @@ package io.orbitkv.cli.replay;
 import io.orbitkv.api.spi.Device;
 import io.orbitkv.api.spi.EnginePages;
 import io.orbitkv.api.spi.PageLayout;
+import io.orbitkv.api.spi.PoolLayout;
 import io.orbitkv.api.spi.Transfer;
 import java.lang.foreign.MemorySegment;
 import java.util.zip.CRC32C;
@@ -16,12 +17,13 @@ final class CopyingDevice implements Device {
     this.copies = copies;
   }
 
-  private record Pages(PageLayout layout, MemorySegment pool) implements EnginePages {
+  private record Pages(PoolLayout layout, MemorySegment pool) implements EnginePages {
     @Override
     public void close() {}
 
     MemorySegment page(int page, int layer) {
-      return pool.asSlice(layer * layout.layerStride() + page * layout.pageStride(), layout.pageBytes());
+      PageLayout group = layout.groups().getFirst();
+      return pool.asSlice(group.offset(layer, page), group.pageBytes());
     }
   }
 
@@ -51,13 +53,13 @@ final class CopyingDevice implements Device {
   }
 
   @Override
-  public EnginePages pages(PageLayout layout, MemorySegment pool) {
+  public EnginePages pages(PoolLayout layout, MemorySegment pool) {
     return new Pages(layout, pool);
   }
 
   @Override
   public Transfer save(EnginePages pages, int[] pageIds, MemorySegment[] shards) {
-    int pageBytes = pages.layout().pageBytes();
+    int pageBytes = pages.layout().groups().getFirst().pageBytes();
     int[] checksums = new int[shards.length];
     for (int i = 0; i < shards.length; i++) {
       for (int layer = 0; layer < pages.layout().layers(); layer++) {
@@ -72,7 +74,7 @@ final class CopyingDevice implements Device {
 
   @Override
   public Transfer restore(EnginePages pages, int[] pageIds, MemorySegment[] shards) {
-    int pageBytes = pages.layout().pageBytes();
+    int pageBytes = pages.layout().groups().getFirst().pageBytes();
     for (int i = 0; copies && i < shards.length; i++) {
       for (int layer = 0; layer < pages.layout().layers(); layer++) {
         MemorySegment.copy(shards[i], (long) layer * pageBytes, ((Pages) pages).page(pageIds[i], layer), 0, pageBytes);

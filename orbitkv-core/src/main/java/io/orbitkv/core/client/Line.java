@@ -138,11 +138,14 @@ final class Line implements AutoCloseable {
     }
   }
 
-  /** Returns a refusal as the exception that an embedded cache would throw. */
+  /**
+   * Returns a refusal as the exception that an embedded cache would throw. A Manager that is closing is unavailable: the
+   * next one may take what this one did not.
+   */
   static RuntimeException error(Reply.Refused refused) {
     return switch (refused.refusal()) {
-      case REFUSED, CLOSED, SUPERSEDED -> new RefusedException(refused.message());
-      case UNAVAILABLE -> new UnavailableException(refused.message());
+      case REFUSED, SUPERSEDED -> new RefusedException(refused.message());
+      case CLOSED, UNAVAILABLE -> new UnavailableException(refused.message());
     };
   }
 

@@ -6,7 +6,7 @@ public enum SegmentState {
   FREE,
   /** Its new generation is being made durable. */
   ACTIVATING,
-  /** Takes extents. */
+  /** Takes extents, or will when the one before it is full. */
   OPEN,
   /** Takes no more extents; its summary waits for the last writes or is being written. */
   SEALING,

@@ -106,12 +106,12 @@ public final class CacheCore implements AutoCloseable {
    * @return what the store found
    */
   public RecoveryReport recover() {
-    return new Recovery(blocks, tier, counters).run(store);
+    return new Recovery(blocks, tier.segments(), tier.extents(), counters).run(store);
   }
 
   /** The store was started. */
   public void storeStarted() {
-    tier.sealRecovered();
+    tier.started();
     tier.pump();
   }
 
@@ -194,8 +194,8 @@ public final class CacheCore implements AutoCloseable {
   }
 
   /**
-   * The processes of ranks of a lost instance were seen fully reaped: nothing of them can touch memory any more, and what
-   * is quarantined for them is free. Nothing happens if the instance has nothing left.
+   * The processes of ranks of a lost instance were seen fully reaped: nothing of them can touch memory any more, and
+   * what is quarantined for them is free. Nothing happens if the instance has nothing left.
    *
    * @param ranks whose processes; grants of a rank that was not lost stay
    */
@@ -224,7 +224,8 @@ public final class CacheCore implements AutoCloseable {
   }
 
   private void settle(CoreSession session) {
-    if ((session.state() == SessionState.CLOSING || session.state() == SessionState.LOST) && session.isIdle()) {
+    boolean ending = session.state() == SessionState.CLOSING || session.state() == SessionState.LOST;
+    if (ending && session.isIdle()) {
       session.on(SessionState.Event.CLOSE_IDLE);
     }
     if (session.state() == SessionState.CLOSED) {
@@ -350,8 +351,8 @@ public final class CacheCore implements AutoCloseable {
   // ---- an operator's orders
 
   /**
-   * Puts blocks out of memory, in the order in which they would have to leave, until so many bytes are free or nothing is
-   * left that can leave. All of it is one event: whoever wants much freed under load asks for it in parts.
+   * Puts blocks out of memory, in the order in which they would have to leave, until so many bytes are freed or nothing
+   * is left that can leave. All of it is one event: whoever wants much freed under load asks for it in parts.
    *
    * @param bytes how many, at least; the last block may free more
    * @return how many bytes were freed
@@ -435,8 +436,8 @@ public final class CacheCore implements AutoCloseable {
         counters.queries(), counters.blocksQueried(), counters.blocksHitDram(), counters.blocksHitSsd(),
         counters.blocksMissed(), counters.missed(), counters.blocksSaved(),
         counters.tokensQueried(), counters.tokensHitDram(), counters.tokensHitSsd(), counters.bytesSaved(),
-        counters.bytesRestored(), memory.resident(), tier.committed(),
-        pool.allocatedBytes(), pool.readyBytes(), tier.liveBytes(), tier.capacityBytes(), total.used(),
+        counters.bytesRestored(), memory.resident(), tier.extents().committed(), pool.allocatedBytes(),
+        pool.readyBytes(), tier.extents().liveBytes(), tier.segments().capacityBytes(), total.used(),
         quarantinedBytes(), counters.faults(), tier.health().label());
   }
 

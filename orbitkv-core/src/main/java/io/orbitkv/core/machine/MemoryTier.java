@@ -151,9 +151,13 @@ final class MemoryTier {
     refresh(row);
   }
 
+  /** Ends a {@link #hold}. A block that was dropped meanwhile has stayed for its holder alone, and goes. */
   void release(int row) {
     table.addHolds(row, -1);
     refresh(row);
+    if (blocks.isDropped(row)) {
+      withdraw(row);
+    }
   }
 
   void used(int row) {

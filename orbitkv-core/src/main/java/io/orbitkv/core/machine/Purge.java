@@ -8,8 +8,8 @@ import java.util.BitSet;
 import java.util.function.IntConsumer;
 
 /**
- * Forgets the blocks of a namespace that no session uses. Their names go at once; what is left without a name is what the
- * SSD is being written from, and its ancestors.
+ * Forgets the blocks of a namespace that no session uses. Their names go at once; what is left without a name is what
+ * the SSD is being written from, and its ancestors.
  */
 final class Purge {
 

@@ -9,6 +9,7 @@ import io.orbitkv.api.spi.RecoveryReport;
 import io.orbitkv.api.spi.RecoverySink;
 import io.orbitkv.core.block.BlockTable;
 import io.orbitkv.core.block.Scope;
+import io.orbitkv.core.lifecycle.ExtentState;
 import java.util.Arrays;
 
 /**
@@ -21,7 +22,8 @@ final class Recovery implements RecoverySink {
 
   private final Blocks blocks;
   private final BlockTable table;
-  private final StoreTier tier;
+  private final Segments segments;
+  private final Extents extents;
   private final Counters counters;
   private int segment;
   private long generation;
@@ -29,10 +31,11 @@ final class Recovery implements RecoverySink {
   /** The parents' hashes, four words a row. */
   private long[] parents = new long[1 << 12];
 
-  Recovery(Blocks blocks, StoreTier tier, Counters counters) {
+  Recovery(Blocks blocks, Segments segments, Extents extents, Counters counters) {
     this.blocks = blocks;
     this.table = blocks.table();
-    this.tier = tier;
+    this.segments = segments;
+    this.extents = extents;
     this.counters = counters;
   }
 
@@ -49,7 +52,7 @@ final class Recovery implements RecoverySink {
     generation = age;
     generations[index] = age;
     if (state != SegmentState.EMPTY) {
-      tier.recovered(index, age, state == SegmentState.SEALED);
+      segments.recovered(index, age, state == SegmentState.SEALED);
     }
   }
 
@@ -65,18 +68,18 @@ final class Recovery implements RecoverySink {
     int row = blocks.find(scope, header.key());
     if (row == BlockTable.NONE) {
       row = blocks.create(scope, header.key(), header.depth());
-      tier.recovered(row, segment, offset);
+      extents.recovered(row, segment, offset);
     } else if (isOlder(table.storeAt(row), offset)) {
       // Carried over before the older segment was emptied, or written again after its first copy was found damaged.
-      tier.replaceRecovered(row, segment, offset);
+      extents.replaceRecovered(row, segment, offset);
     }
     remember(row, header.parent());
   }
 
   /** Returns whether a place was filled before an offset of the segment that is being read. */
   private boolean isOlder(long place, int offset) {
-    int at = (int) (place >>> 32);
-    return at == segment ? (int) place < offset : generations[at] < generation;
+    int at = Place.segment(place);
+    return at == segment ? Place.offset(place) < offset : generations[at] < generation;
   }
 
   private void remember(int row, Digest parent) {
@@ -104,11 +107,11 @@ final class Recovery implements RecoverySink {
         orphans.push(row);
       } else {
         table.link(row, parent);
-        tier.linked(row);
+        extents.linked(row);
       }
     }
     while (orphans.size() > 0) {
-      counters.faults(Fault.RECOVERY_ORPHAN, tier.dropOrphan(orphans.pop()));
+      counters.faults(Fault.RECOVERY_ORPHAN, extents.dropTree(orphans.pop(), ExtentState.Event.RECLAIM));
     }
   }
 }

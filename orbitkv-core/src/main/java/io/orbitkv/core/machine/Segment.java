@@ -13,6 +13,8 @@ final class Segment {
   /** Counts activations of all segments; the lowest of the full ones is the oldest. */
   long age;
   long liveBytes;
+  /** Where the next extent would begin, in bytes: what is before it was handed out. */
+  long filledBytes;
   /** Transfers of extents here that were submitted and have not completed: proof that it may be emptied is zero. */
   int inFlight;
 

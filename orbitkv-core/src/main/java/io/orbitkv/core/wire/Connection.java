@@ -7,13 +7,14 @@ import java.nio.channels.SocketChannel;
 import java.time.Duration;
 
 /**
- * Either end of a connection between a Manager and a member of an engine instance. A member sends a request and receives
- * the reply; a Manager receives a request and sends the reply.
+ * Either end of a connection between a Manager and a member of an engine instance. A member sends a request and
+ * receives the reply; a Manager receives a request and sends the reply.
  *
  * <p>Used by one thread at a time; any thread may close it, which ends a call under way with an {@link IOException}.
  * Receiving throws {@link EOFException} when the other side has closed between two frames, and {@link
- * MalformedException} for anything that is no message of this protocol, after which nothing but closing is left. Sending
- * throws {@link io.orbitkv.api.RefusedException}, and sends nothing, if the message is longer than a frame may be.
+ * MalformedException} for anything that is no message of this protocol, after which nothing but closing is left.
+ * Sending throws {@link io.orbitkv.api.RefusedException}, and sends nothing, if the message is longer than a frame may
+ * be.
  */
 public final class Connection implements AutoCloseable {
 

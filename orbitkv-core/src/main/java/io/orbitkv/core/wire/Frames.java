@@ -68,8 +68,8 @@ public final class Frames implements AutoCloseable {
   /**
    * Sends the frame that was begun and receives the answer.
    *
-   * @param limit for both together; when it has passed, the connection is closed, so that a late answer is not taken for
-   *     that to the next request
+   * @param limit for both together; when it has passed, the connection is closed, so that a late answer is not taken
+   *     for that to the next request
    * @return the answer, to be read before the next frame is begun or received
    * @throws SocketTimeoutException if the limit has passed
    */

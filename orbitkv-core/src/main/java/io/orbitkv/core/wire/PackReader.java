@@ -25,7 +25,7 @@ public final class PackReader {
 
   /** Begins a message and returns its tag. */
   public int tag() throws MalformedException {
-    found = size("array", 0x90, 0xdc, "frame") - 1;
+    found = size("an array", 0x90, 0xdc, "frame") - 1;
     if (found < 0) {
       throw wrong("tag", "an int", "nothing");
     }
@@ -49,7 +49,7 @@ public final class PackReader {
 
   /** Begins an array that has so many values. */
   public void array(String field, int size) throws MalformedException {
-    int actual = size("array", 0x90, 0xdc, field);
+    int actual = size("an array", 0x90, 0xdc, field);
     if (actual != size) {
       throw wrong(field, size + " values", Integer.toString(actual));
     }
@@ -57,7 +57,7 @@ public final class PackReader {
 
   /** Begins a map of at most {@link Protocol#MAX_KEYS} keys and returns how many it has. */
   public int map(String field) throws MalformedException {
-    int size = size("map", 0x80, 0xde, field);
+    int size = size("a map", 0x80, 0xde, field);
     if (size > Protocol.MAX_KEYS) {
       throw wrong(field, "at most " + Protocol.MAX_KEYS + " keys", Integer.toString(size));
     }
@@ -154,8 +154,9 @@ public final class PackReader {
   /** Reads 32 bytes a block, without an object a block. */
   public PrefixChain chain(String field) throws MalformedException {
     ByteBuffer hashes = bytes(field, Digest.BYTES);
-    if (hashes.remaining() / Digest.BYTES > PrefixChain.MAX_BLOCKS) {
-      throw wrong(field, "at most " + PrefixChain.MAX_BLOCKS + " blocks", Integer.toString(hashes.remaining() / Digest.BYTES));
+    int blocks = hashes.remaining() / Digest.BYTES;
+    if (blocks > PrefixChain.MAX_BLOCKS) {
+      throw wrong(field, "at most " + PrefixChain.MAX_BLOCKS + " blocks", Integer.toString(blocks));
     }
     return PrefixChain.read(hashes);
   }
@@ -210,11 +211,11 @@ public final class PackReader {
       return form & 0x0f;
     }
     if (form != form16 && form != form16 + 1) {
-      throw wrong(field, "a " + type, type(form));
+      throw wrong(field, type, type(form));
     }
     int size = length(field, 1 + form - form16);
     if (size < 0) {
-      throw wrong(field, "a " + type, Integer.toUnsignedString(size) + " values");
+      throw wrong(field, type, Integer.toUnsignedString(size) + " values");
     }
     return size;
   }

@@ -5,7 +5,7 @@ import java.nio.CharBuffer;
 import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
 
-/** The fields of each {@link Reply} on the wire, in order. A tag is the place of its record in the interface, from 1. */
+/** The fields of each {@link Reply} on the wire, in order. A tag is its record's place in the interface, from 1. */
 final class ReplyCodec {
 
   private static final Reply.Refusal[] REFUSALS = Reply.Refusal.values();

@@ -8,8 +8,8 @@ import io.orbitkv.api.PrefixChain;
  * and gets one {@link Reply} to each, in order.
  *
  * <p>Requests that begin something carry the generation of the registration that they belong to: one of an earlier
- * registration is refused. Grants are ended by their own number, which no Manager gives twice in its life, and only by the
- * connection that they were given to.
+ * registration is refused. Grants are ended by their own number, which no Manager gives twice in its life, and only by
+ * the connection that they were given to.
  */
 public sealed interface Request {
 

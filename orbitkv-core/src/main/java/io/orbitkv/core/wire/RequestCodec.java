@@ -1,6 +1,6 @@
 package io.orbitkv.core.wire;
 
-/** The fields of each {@link Request} on the wire, in order. A tag is the place of its record in the interface, from 1. */
+/** The fields of each {@link Request} on the wire, in order. A tag is its record's place in the interface, from 1. */
 final class RequestCodec {
 
   private RequestCodec() {}

@@ -252,7 +252,11 @@ public final class Invariants {
 
   private void segments() {
     long live = 0;
-    for (Segment segment : core.tier().segments()) {
+    int taking = 0;
+    int free = 0;
+    for (Segment segment : core.tier().segments().all()) {
+      taking += segment.state == SegmentState.OPEN || segment.state == SegmentState.ACTIVATING ? 1 : 0;
+      free += segment.state == SegmentState.FREE ? 1 : 0;
       long bytes = 0;
       int counted = 0;
       for (int row = segment.rows.first(); row != BlockTable.NONE; row = segment.rows.next(row)) {
@@ -284,7 +288,9 @@ public final class Invariants {
       }
       live += bytes;
     }
-    require(live == core.tier().liveBytes(), "live bytes are counted wrong");
+    require(live == core.tier().extents().liveBytes(), "live bytes are counted wrong");
+    require(taking <= 2, "more than one segment is activated ahead");
+    require(taking < 2 || free > 0, "the last free segment was activated ahead");
   }
 
   private void hold(int row) {

@@ -253,6 +253,73 @@ class StoreTierTest {
     }
 
     @Test
+    void theNextSegment_isActivatedAhead_soThatNoWriteWaitsForItAtTheEnd() {
+      try (CoreBench bench = CoreBench.withStore(40)) {
+        CoreSession session = bench.attach();
+        bench.save(session, chainOf(7));
+        bench.store.completeAll();
+        bench.save(session, chainOf(8), 7);
+        assertThat(bench.store.pending(Kind.ACTIVATE)).as("the eighth block of sixteen is the half").isOne();
+        bench.store.completeAll();
+        bench.save(session, chainOf(15), 8);
+        bench.store.completeAll();
+        assertThat(bench.store.pending()).as("one ahead is enough").isZero();
+        bench.save(session, chainOf(18), 15);
+        assertThat(bench.store.pending(Kind.ACTIVATE)).isZero();
+        assertThat(bench.store.pending(Kind.SEAL)).isOne();
+        assertThat(bench.store.pending(Kind.APPEND)).as("over the segment's end").isEqualTo(3);
+        bench.check();
+      }
+    }
+
+    @Test
+    void aSegmentActivatedAhead_isSealedWithTheOpenOne_andUsedAfterARestart() {
+      try (CoreBench bench = CoreBench.withStore(40)) {
+        bench.store(bench.attach(), chainOf(10));
+        bench.core.sealStore();
+        assertThat(bench.store.pending(Kind.SEAL)).isEqualTo(2);
+        bench.store.completeAll();
+        bench.restart();
+        assertThat(bench.store.pending()).as("nothing is left half filled").isZero();
+        for (int i = 0; i < 20; i++) {
+          bench.save(bench.attach(), chain(100 + i, 1, 2, 3, 4, 5, 6, 7));
+          bench.store.completeAll();
+          bench.core.close(bench.core.sessions().iterator().next());
+        }
+        assertThat(bench.core.isWritten()).isTrue();
+        bench.check();
+      }
+    }
+
+    @Test
+    void theLastFreeSegment_isNotActivatedAhead() {
+      try (CoreBench bench = CoreBench.withStore(160)) {
+        CoreSession session = bench.attach();
+        for (int i = 0; i < 16 * 6; i++) {
+          bench.store(session, chain(1000 + i));
+        }
+        bench.core.query(session, chain(1000));
+        // The first segment cannot be emptied while it is read, so the eighth stays the only free one.
+        for (int i = 16 * 6; i < 16 * 7 - 2; i++) {
+          bench.save(session, chain(1000 + i));
+          completeAllBut(bench, Kind.READ);
+        }
+        assertThat(bench.store.pending()).isOne();
+        bench.store.complete(Kind.READ, SimStore.AS_IT_IS);
+        assertThat(bench.store.pending(Kind.ACTIVATE)).isOne();
+        bench.check();
+      }
+    }
+
+    private static void completeAllBut(CoreBench bench, Kind kept) {
+      for (Kind kind : Kind.values()) {
+        while (kind != kept && bench.store.pending(kind) > 0) {
+          bench.store.complete(kind, SimStore.AS_IT_IS);
+        }
+      }
+    }
+
+    @Test
     void aDiskThatIsFull_givesUpOldBlocks_andGoesOnWriting() {
       try (CoreBench bench = CoreBench.withStore(20)) {
         CoreSession session = bench.attach();

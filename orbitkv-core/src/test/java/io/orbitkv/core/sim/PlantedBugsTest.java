@@ -42,14 +42,14 @@ class PlantedBugsTest {
               + "      ready(ticket);",
           "if (ticket.hoped > 0) {\n"
               + "      ready(ticket);"),
-      new PlantedBug(2, "a failed write counts as written", "machine/StoreTier.java",
+      new PlantedBug(2, "a failed write counts as written", "machine/StoreWrites.java",
           "      if (status == StoreStatus.OK) {\n"
-              + "        table.on(row, ExtentState.Event.COMMIT);",
+              + "        extents.written(row);",
           "      if (status != StoreStatus.CLOSED) {\n"
-              + "        table.on(row, ExtentState.Event.COMMIT);"),
-      new PlantedBug(2, "a block is written before its parent", "machine/StoreTier.java",
+              + "        extents.written(row);"),
+      new PlantedBug(2, "a block is written before its parent", "machine/StoreWrites.java",
           "    write(top);", "    write(row);"),
-      new PlantedBug(2, "an extent is given up and its descendants' are forgotten", "machine/StoreTier.java",
+      new PlantedBug(2, "an extent is given up and its descendants' are forgotten", "machine/Extents.java",
           "      if (child != BlockTable.NONE) {\n"
               + "        stack.push(child);",
           "      if (child < BlockTable.NONE) {\n"
@@ -77,10 +77,10 @@ class PlantedBugsTest {
 
       // 4. Memory is used again only after proof that nothing was submitted, or of drain.
 
-      new PlantedBug(4, "memory is not held while the SSD writes from it", "machine/StoreTier.java",
+      new PlantedBug(4, "memory is not held while the SSD writes from it", "machine/StoreWrites.java",
           "    memory.hold(row);\n"
-              + "    open.inFlight++;",
-          "    open.inFlight++;"),
+              + "    underWay++;",
+          "    underWay++;"),
       new PlantedBug(4, "a leased block can leave", "machine/MemoryTier.java",
           "table.holds(row) == 0 && table.memoryChildren(row) == 0", "table.memoryChildren(row) == 0"),
       new PlantedBug(4, "closing a lease ends the restores under way", "machine/Leases.java",
@@ -104,7 +104,8 @@ class PlantedBugsTest {
           "        save.hashCode();\n"
               + "      }\n"
               + "    }\n"
-              + "    new ArrayList<>(session.saves).stream().filter(save -> ranks.test(save.rank)).forEach(this::abort);\n"),
+              + "    new ArrayList<>(session.saves).stream()\n"
+              + "        .filter(save -> ranks.test(save.rank)).forEach(this::abort);\n"),
       new PlantedBug(4, "a lost session's restores are ended at once", "machine/CacheCore.java",
           "for (CoreRestore restore : session.restores) {\n"
               + "      if (ranks.test(restore.rank) && !restore.isQuarantined()) {\n"
@@ -122,23 +123,28 @@ class PlantedBugsTest {
       new PlantedBug(4, "proof for a rank ends the restores of one that lives", "machine/CacheCore.java",
           "if (restore.isQuarantined() && ranks.test(restore.rank)) {", "if (ranks.test(restore.rank)) {"),
       new PlantedBug(4, "one proof closes a lost session", "machine/CacheCore.java",
-          "if ((session.state() == SessionState.CLOSING || session.state() == SessionState.LOST) && session.isIdle()) {",
-          "if (session.state() == SessionState.LOST || session.state() == SessionState.CLOSING && session.isIdle()) {"),
+          "if (ending && session.isIdle()) {", "if (session.state() == SessionState.LOST || ending && session.isIdle()) {"),
       new PlantedBug(4, "a dropped block takes memory from the write to the SSD", "machine/MemoryTier.java",
           "while (next != BlockTable.NONE && table.flag(next, BlockTable.FLAG_RELEASED)) {",
           "while (next != BlockTable.NONE && table.isResident(next) && table.memoryChildren(next) == 0) {"),
-      new PlantedBug(4, "a dropped block stays in memory when its write has ended", "machine/StoreTier.java",
+      new PlantedBug(4, "a dropped block stays in memory when its write has ended", "machine/MemoryTier.java",
           "    if (blocks.isDropped(row)) {", "    if (row < 0) {"),
       new PlantedBug(4, "a block that is dropped takes memory from its writers", "machine/Arrivals.java",
           "        if (fill.writers == 0) {\n"
               + "          memory.free(at);",
           "        if (fill.writers >= 0) {\n"
               + "          memory.free(at);"),
-      new PlantedBug(4, "a segment is emptied under its readers", "machine/StoreTier.java",
-          " || emptying.inFlight > 0) {", ") {"),
-      new PlantedBug(4, "a segment is emptied before its extents have moved", "machine/StoreTier.java",
-          "emptying.rows.size() > 0 || emptying.liveBytes > 0 || ", "emptying.rows.size() > 0 || "),
-      new PlantedBug(4, "a staging extent is not given back", "machine/StoreTier.java",
+      new PlantedBug(4, "a segment is emptied under its readers", "machine/Emptying.java",
+          " || victim.inFlight > 0) {", ") {"),
+      new PlantedBug(8, "the segment kept for carrying over is activated ahead", "machine/Segments.java",
+          "next == null && activating == null && free > 1", "next == null && activating == null && free > 0"),
+      new PlantedBug(8, "a segment is activated ahead of each that is ahead", "machine/Segments.java",
+          "next == null && activating == null && free > 1", "activating == null && free > 1"),
+      new PlantedBug(8, "a segment that was activated ahead is forgotten", "machine/Segments.java",
+          "    open = next;\n", "    open = null;\n"),
+      new PlantedBug(4, "a segment is emptied before its extents have moved", "machine/Emptying.java",
+          "victim.rows.size() > 0 || victim.liveBytes > 0 || ", "victim.rows.size() > 0 || "),
+      new PlantedBug(4, "a staging extent is not given back", "machine/Emptying.java",
           "    } else {\n"
               + "      memory.free(carry.memoryAt);",
           "    } else {\n"
@@ -200,12 +206,17 @@ class PlantedBugsTest {
               + "    } else"),
       new PlantedBug(7, "a token ends the request that has its slot now", "machine/StoreRequests.java",
           " || generations.get(slot) != (int) (token >>> 32)", ""),
-      new PlantedBug(7, "a write of an extent that was given up commits it", "machine/StoreTier.java",
+      new PlantedBug(7, "a write of an extent that was given up commits it", "machine/Extents.java",
           "write.abandoned = true;", "write.abandoned = false;"),
-      new PlantedBug(7, "an extent that was given up is carried over", "machine/StoreTier.java",
+      new PlantedBug(7, "an extent that was given up is carried over", "machine/Extents.java",
           "    if (carry.row == row) {", "    if (carry.row < 0) {"),
-      new PlantedBug(7, "an extent that was carried over is read where it was", "machine/StoreTier.java",
-          "    table.storeAt(carry.row, placeOf(carry.to.index, carry.offset));\n", ""),
+      new PlantedBug(7, "an extent that was carried over is read where it was", "machine/Extents.java",
+          "    vacate(row);\n"
+              + "    place(row, to, offset);\n",
+          "    long old = table.storeAt(row);\n"
+              + "    vacate(row);\n"
+              + "    place(row, to, offset);\n"
+              + "    table.storeAt(row, old);\n"),
       new PlantedBug(7, "recovery prefers the older copy", "machine/Recovery.java",
           "generations[at] < generation;", "generations[at] > generation;"),
 
@@ -223,8 +234,8 @@ class PlantedBugsTest {
           "sessions.size() >= limits.sessions()", "sessions.size() < 0"),
       new PlantedBug(8, "leases have no budget", "machine/Budget.java",
           "return bytes <= limit - used;", "return bytes <= limit;"),
-      new PlantedBug(8, "writes have no bound", "machine/StoreTier.java",
-          "writes < writeLimit() && ensureOpen(false)", "ensureOpen(false)"),
+      new PlantedBug(8, "writes have no bound", "machine/StoreWrites.java",
+          "underWay < limit() && segments.ensureOpen(false)", "segments.ensureOpen(false)"),
       new PlantedBug(8, "an eviction that was asked for takes everything", "machine/CacheCore.java",
           "while (freed < bytes) {", "while (freed >= 0) {"),
       new PlantedBug(8, "queries never expire", "machine/Queries.java",
@@ -241,31 +252,31 @@ class PlantedBugsTest {
 
       // 9. A fault of the cache is a miss: no exception and no hang.
 
-      new PlantedBug(9, "nobody is told of a failed read", "machine/StoreTier.java",
+      new PlantedBug(9, "nobody is told of a failed read", "machine/StoreReads.java",
           "    listener.loadFailed(row);\n",
           ""),
-      new PlantedBug(9, "a store that waits for its last segment waits for ever", "machine/StoreTier.java",
-          "scope.recordBytes() > carryBudget || !canOpen()", "scope.recordBytes() > carryBudget"),
+      new PlantedBug(9, "a store that waits for its last segment waits for ever", "machine/Emptying.java",
+          "scope.recordBytes() > budget || !segments.canOpen()", "scope.recordBytes() > budget"),
 
       new PlantedBug(9, "a store that is off is still read", "machine/StoreTier.java",
-          "return table.isCommitted(row) && health != StoreHealth.OFF;", "return table.isCommitted(row);"),
+          "return table.isCommitted(row) && trust.health() != StoreHealth.OFF;", "return table.isCommitted(row);"),
 
       // 10. A short or failed transfer never becomes a hit, and bytes are checksummed.
 
-      new PlantedBug(10, "a failed read counts as read", "machine/StoreTier.java",
+      new PlantedBug(10, "a failed read counts as read", "machine/StoreReads.java",
           "    if (status == StoreStatus.OK) {\n"
-              + "      readErrors = 0;",
+              + "      trust.readSucceeded();",
           "    if (status != StoreStatus.CLOSED) {\n"
-              + "      readErrors = 0;"),
-      new PlantedBug(10, "damaged bytes are served", "machine/StoreTier.java",
+              + "      trust.readSucceeded();"),
+      new PlantedBug(10, "damaged bytes are served", "machine/StoreReads.java",
           "    if (status == StoreStatus.OK) {\n"
-              + "      readErrors = 0;",
+              + "      trust.readSucceeded();",
           "    if (status == StoreStatus.OK || status == StoreStatus.CORRUPT) {\n"
-              + "      readErrors = 0;"),
-      new PlantedBug(10, "a block that was read has no checksums", "machine/StoreTier.java",
+              + "      trust.readSucceeded();"),
+      new PlantedBug(10, "a block that was read has no checksums", "machine/StoreReads.java",
           "      table.shardCrcs(row, store.header(memory.record(scope, read.memoryAt)).shardCrcs());\n",
           "      table.shardCrcs(row, new int[scope.layout().ranks()]);\n"),
-      new PlantedBug(10, "an extent whose read failed is carried over", "machine/StoreTier.java",
+      new PlantedBug(10, "an extent whose read failed is carried over", "machine/Emptying.java",
           "if (status == StoreStatus.OK && !carry.settled) {", "if (!carry.settled) {"),
       new PlantedBug(10, "a rank's checksum is kept as another's", "machine/Arrivals.java",
           "crcs[rank] = crc;", "crcs[crcs.length - 1 - rank] = crc;"),
@@ -278,8 +289,9 @@ class PlantedBugsTest {
           "this.resident = row -> table.isResident(row)\n"
               + "        && table.extent(row) != io.orbitkv.core.lifecycle.ExtentState.WRITING;\n"
               + "    this.visible = row -> this.resident.test(row) || store.isReadable(row);"),
-      new PlantedBug(11, "writes do not leave the device to reads", "machine/StoreTier.java",
-          "return reads > 0 ? Math.min(maxWrites, MAX_WRITES_BESIDE_READS) : maxWrites;", "return maxWrites;"),
+      new PlantedBug(11, "writes do not leave the device to reads", "machine/StoreWrites.java",
+          "return reads.underWay() > 0 ? Math.min(maxWrites, MAX_WRITES_BESIDE_READS) : maxWrites;",
+          "return maxWrites;"),
 
       // 12. Unknown layouts are refused.
 

@@ -275,8 +275,9 @@ final class Simulation implements AutoCloseable {
   private long quarantined(Engine engine) {
     long extents = saving.stream().filter(s -> s.engine == engine && engine.lostRanks.get(s.rank))
         .flatMapToLong(s -> Arrays.stream(s.numbers)).filter(number -> number != 0).distinct().count();
-    return extents * recordBytes(engine.model) + restoring.stream()
-        .filter(r -> r.engine == engine && engine.lostRanks.get(r.rank)).map(Restoring::lease).distinct().mapToLong(CoreLease::bytes).sum();
+    long leases = restoring.stream().filter(r -> r.engine == engine && engine.lostRanks.get(r.rank))
+        .map(Restoring::lease).distinct().mapToLong(CoreLease::bytes).sum();
+    return extents * recordBytes(engine.model) + leases;
   }
 
   private void step() {

@@ -7,6 +7,8 @@ import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.RefusedException;
 import java.io.EOFException;
 import java.io.IOException;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
 import java.net.SocketTimeoutException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
@@ -15,6 +17,7 @@ import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HexFormat;
@@ -43,11 +46,17 @@ class ConnectionTest {
 
   @BeforeEach
   void connect() throws IOException {
-    UnixDomainSocketAddress address = UnixDomainSocketAddress.of(folder.resolve("socket"));
+    connect(MAX_FRAME_BYTES);
+  }
+
+  private void connect(int maxFrameBytes) throws IOException {
+    Path socket = folder.resolve("socket");
+    Files.deleteIfExists(socket);
+    UnixDomainSocketAddress address = UnixDomainSocketAddress.of(socket);
     try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
       server.bind(address);
       peer = SocketChannel.open(address);
-      connection = new Connection(server.accept(), MAX_FRAME_BYTES);
+      connection = new Connection(server.accept(), maxFrameBytes);
     }
   }
 
@@ -77,8 +86,8 @@ class ConnectionTest {
         throw new CompletionException(e);
       }
     });
-    assertThat(served).isNotNull();
     assertThat(call(member, query)).isEqualTo(new Reply.Committed(1));
+    served.join();
   }
 
   @Test
@@ -113,6 +122,17 @@ class ConnectionTest {
     assertThatThrownBy(() -> connection.receiveRequest())
         .isInstanceOf(MalformedException.class)
         .hasMessage("frame: expected 1 to 4194304 bytes, found 4194305");
+  }
+
+  @Test
+  void lengthAlone_takesNoMemory() throws IOException {
+    close();
+    connect(1 << 30);
+    long before = directBytes();
+    write("3fffffff00");
+    peer.close();
+    assertThatThrownBy(() -> connection.receiveRequest()).isInstanceOf(MalformedException.class);
+    assertThat(directBytes() - before).isLessThan(1 << 29);
   }
 
   @Test
@@ -195,6 +215,13 @@ class ConnectionTest {
     Thread.currentThread().interrupt();
     assertThatThrownBy(() -> connection.receiveReply(LONG)).isInstanceOf(ClosedByInterruptException.class);
     assertThat(Thread.interrupted()).isTrue();
+  }
+
+  private static long directBytes() {
+    return ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class).stream()
+        .filter(pool -> pool.getName().equals("direct"))
+        .mapToLong(BufferPoolMXBean::getMemoryUsed)
+        .sum();
   }
 
   private static PrefixChain chain(int blocks) {

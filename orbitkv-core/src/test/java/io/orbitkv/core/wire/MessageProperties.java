@@ -10,6 +10,7 @@ import java.util.Random;
 import java.util.stream.Stream;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
+import net.jqwik.api.EdgeCasesMode;
 import net.jqwik.api.Example;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
@@ -20,21 +21,21 @@ import net.jqwik.api.constraints.Size;
 /** Whatever arrives is a message or malformed: nothing else is thrown, and nothing makes it take more memory. */
 class MessageProperties {
 
-  /** An exception with its stack, the pieces of a text's decoder, a map. */
-  private static final long FIXED_BYTES = 64 * 1024;
+  /** Two exceptions with their stacks and texts, decoders, maps. */
+  private static final long FIXED_BYTES = 16 * 1024;
 
   /** A character in two bytes, a key with its node, and growing. */
   private static final long TIMES = 8;
 
   private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-  @Property(tries = 500)
+  @Property(tries = 500, edgeCases = EdgeCasesMode.NONE)
   void requestsAreReadAsTheyWereWritten(@ForAll("requests") Request request) throws MalformedException {
     byte[] message = MessageBytes.of(request);
     assertThat(MessageText.of(MessageBytes.request(message))).isEqualTo(MessageText.of(request));
   }
 
-  @Property(tries = 500)
+  @Property(tries = 500, edgeCases = EdgeCasesMode.NONE)
   void repliesAreReadAsTheyWereWritten(@ForAll("replies") Reply reply) throws MalformedException {
     byte[] message = MessageBytes.of(reply);
     assertThat(MessageText.of(MessageBytes.reply(message))).isEqualTo(MessageText.of(reply));
@@ -45,7 +46,7 @@ class MessageProperties {
     read(bytes);
   }
 
-  @Property(tries = 2_000)
+  @Property(tries = 2_000, edgeCases = EdgeCasesMode.NONE)
   void messageWithSomeOtherBytes_isAMessageOrMalformed(
       @ForAll("encoded") byte[] message, @ForAll @IntRange(min = 1, max = 4) int places, @ForAll Random random) {
     for (int i = 0; i < places; i++) {
@@ -104,21 +105,28 @@ class MessageProperties {
 
   /** Reads bytes as either side and returns on how many of the two they are a message. */
   private int read(byte[] bytes) {
+    int messages = messages(bytes);
+    // The second time nothing of a path through the code is loaded or linked any more.
     long before = threads.getCurrentThreadAllocatedBytes();
+    messages(bytes);
+    assertThat(threads.getCurrentThreadAllocatedBytes() - before).isLessThan(FIXED_BYTES + TIMES * bytes.length);
+    return messages;
+  }
+
+  private static int messages(byte[] bytes) {
     int messages = 0;
     try {
       MessageBytes.request(bytes);
       messages++;
-    } catch (MalformedException e) {
-      assertThat(e).hasMessageMatching("(?s).+: .+");
+    } catch (MalformedException _) {
+      // Nothing else may be thrown.
     }
     try {
       MessageBytes.reply(bytes);
       messages++;
-    } catch (MalformedException e) {
-      assertThat(e).hasMessageMatching("(?s).+: .+");
+    } catch (MalformedException _) {
+      // Nothing else may be thrown.
     }
-    assertThat(threads.getCurrentThreadAllocatedBytes() - before).isLessThan(FIXED_BYTES + TIMES * bytes.length);
     return messages;
   }
 }

@@ -11,6 +11,7 @@ import java.util.Map;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
+import net.jqwik.api.RandomDistribution;
 
 /** Every message there can be. */
 final class Messages {
@@ -46,15 +47,15 @@ final class Messages {
     Class<?> type = component.getType();
     if (type == Map.class) {
       return (component.getName().equals("missed")
-          ? Arbitraries.maps(Arbitraries.of(MissReason.class), Arbitraries.longs())
-          : Arbitraries.maps(text(), Arbitraries.longs()).ofMaxSize(40)).asGeneric();
+          ? Arbitraries.maps(Arbitraries.of(MissReason.class), numbers())
+          : Arbitraries.maps(text(), numbers()).ofMaxSize(40)).asGeneric();
     }
     if (type.isEnum()) {
       return Arbitraries.of(type.getEnumConstants()).asGeneric();
     }
     return switch (type.getName()) {
-      case "long" -> Arbitraries.longs().asGeneric();
-      case "int" -> Arbitraries.integers().asGeneric();
+      case "long" -> numbers().asGeneric();
+      case "int" -> numbers().map(Long::intValue).asGeneric();
       case "boolean" -> Arbitraries.of(true, false).asGeneric();
       case "[J" -> Arbitraries.longs().array(long[].class).ofMaxSize(40).asGeneric();
       case "[I" -> Arbitraries.integers().array(int[].class).ofMaxSize(70).asGeneric();
@@ -64,7 +65,8 @@ final class Messages {
   }
 
   private static Arbitrary<Object> other(Class<?> type) {
-    Arbitrary<Digest> digests = Arbitraries.longs().tuple4().map(t -> new Digest(t.get1(), t.get2(), t.get3(), t.get4()));
+    Arbitrary<Digest> digests =
+        Arbitraries.longs().tuple4().map(words -> new Digest(words.get1(), words.get2(), words.get3(), words.get4()));
     if (type == String.class) {
       return text().asGeneric();
     }
@@ -78,6 +80,13 @@ final class Messages {
       return record(CacheStats.class).asGeneric();
     }
     throw new AssertionError("no values of " + type);
+  }
+
+  /** Numbers of every length, so that every form is met as often as the others. */
+  private static Arbitrary<Long> numbers() {
+    return Combinators.combine(
+            Arbitraries.longs().withDistribution(RandomDistribution.uniform()), Arbitraries.integers().between(0, 63))
+        .as((value, shift) -> value >> shift);
   }
 
   private static Arbitrary<String> text() {

@@ -3,27 +3,34 @@ package io.orbitkv.backend.dram.cpu;
 import io.orbitkv.api.ClosedException;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.spi.EnginePages;
-import io.orbitkv.api.spi.PageLayout;
+import io.orbitkv.api.spi.PoolLayout;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
-/** Engine pages in host memory. */
+/** Engine pages in host memory, and the stripes that they are copied in. */
 final class HostPages implements EnginePages {
 
-  private final PageLayout layout;
+  private final PoolLayout layout;
   private final MemorySegment pool;
+  private final List<Stripe> stripes;
+  private final int[] stripeOfLayer;
+  private final int shardBytes;
   private volatile boolean closed;
 
-  HostPages(PageLayout layout, MemorySegment pool) {
+  HostPages(PoolLayout layout, MemorySegment pool) {
     if (pool.byteSize() < layout.poolBytes()) {
       throw new RefusedException("engine pool has " + pool.byteSize() + " bytes, expected at least "
           + layout.poolBytes() + " for " + layout);
     }
     this.layout = layout;
     this.pool = pool;
+    this.stripes = Stripe.of(layout);
+    this.stripeOfLayer = Stripe.ofLayers(layout);
+    this.shardBytes = layout.shardBytes();
   }
 
   @Override
-  public PageLayout layout() {
+  public PoolLayout layout() {
     return layout;
   }
 
@@ -32,6 +39,18 @@ final class HostPages implements EnginePages {
       throw new ClosedException("engine pages were closed before this transfer");
     }
     return pool;
+  }
+
+  List<Stripe> stripes() {
+    return stripes;
+  }
+
+  int stripeOfLayer(int layer) {
+    return stripeOfLayer[layer];
+  }
+
+  int shardBytes() {
+    return shardBytes;
   }
 
   @Override

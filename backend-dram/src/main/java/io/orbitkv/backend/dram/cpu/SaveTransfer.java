@@ -1,0 +1,70 @@
+package io.orbitkv.backend.dram.cpu;
+
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.Objects;
+import java.util.zip.CRC32C;
+
+/** Pages to shards, with a checksum a shard. A portion is some whole blocks. */
+final class SaveTransfer extends CpuTransfer {
+
+  /** Copied, then summed while it is still in the processor's second-level cache. */
+  private static final int CHUNK_BYTES = 64 << 10;
+
+  private final int[] checksums;
+  private final int blocksAtOnce;
+
+  private SaveTransfer(HostPages pages, int[] pageIds, MemorySegment[] shards, int blocksAtOnce) {
+    super(pages, pageIds, shards, Math.ceilDiv(pageIds.length, blocksAtOnce));
+    this.checksums = new int[pageIds.length];
+    this.blocksAtOnce = blocksAtOnce;
+  }
+
+  static SaveTransfer of(HostPages pages, int[] pageIds, MemorySegment[] shards) {
+    return new SaveTransfer(pages, pageIds, shards, Math.max(1, PORTION_BYTES / pages.shardBytes()));
+  }
+
+  @Override
+  void copy(int portion) {
+    CRC32C crc = new CRC32C();
+    List<Stripe> stripes = pages.stripes();
+    int from = portion * blocksAtOnce;
+    int to = Math.min(from + blocksAtOnce, pageIds.length);
+    for (int block = from; block < to; block++) {
+      crc.reset();
+      for (int i = 0; i < stripes.size(); i++) {
+        Stripe stripe = stripes.get(i);
+        copy(crc, stripe.poolAt(pageIds[block]), shards[block], stripe.shardAt(), stripe.bytes());
+      }
+      checksums[block] = (int) crc.getValue();
+    }
+  }
+
+  private void copy(CRC32C crc, long source, MemorySegment shard, long target, int bytes) {
+    for (int at = 0; at < bytes; at += CHUNK_BYTES) {
+      int chunk = Math.min(CHUNK_BYTES, bytes - at);
+      MemorySegment.copy(pool, source + at, shard, target + at, chunk);
+      // Of the source, so that a page written during the copy cannot pass as whole. CRC32C takes buffers only: one
+      // small view a chunk.
+      crc.update(pool.asSlice(source + at, chunk).asByteBuffer());
+    }
+  }
+
+  /** A save has no order of layers: each has left the pages when all have. */
+  @Override
+  public boolean layerReady(int layer) {
+    Objects.checkIndex(layer, pages.layout().layers());
+    return drained() && failure().isEmpty();
+  }
+
+  @Override
+  public int checksum(int index) {
+    if (!drained()) {
+      throw new IllegalStateException("the save is not drained; its checksums are not complete");
+    }
+    failure().ifPresent(cause -> {
+      throw new IllegalStateException("the save failed; it has no checksums", cause);
+    });
+    return checksums[index];
+  }
+}

@@ -1,0 +1,89 @@
+package io.orbitkv.cli;
+
+import io.orbitkv.api.ByteSize;
+import io.orbitkv.api.Session;
+import io.orbitkv.cli.chaos.EngineStandIn;
+import io.orbitkv.cli.chaos.StandInStep;
+import io.orbitkv.cli.terminal.Terminal;
+import io.orbitkv.core.client.ManagerClient;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.SplittableRandom;
+import java.util.concurrent.Callable;
+import java.util.concurrent.locks.LockSupport;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code orbitkv stand-in}: an engine that chaos can kill. */
+@Command(
+    name = "stand-in",
+    hidden = true,
+    mixinStandardHelpOptions = true,
+    versionProvider = OrbitKv.Version.class,
+    description = "Serves prompts without end through a Manager, as an engine would, and reports what it did.")
+final class StandInCommand implements Callable<Integer> {
+
+  private static final long REPORT_NANOS = Duration.ofMillis(100).toNanos();
+
+  /** A step in so many is lingered in, so that faults hit every state. */
+  private static final int LINGERED = 12;
+
+  private static final long LONGEST_LINGER_NANOS = Duration.ofMillis(60).toNanos();
+
+  private final Terminal terminal;
+
+  @Option(names = "--manager", required = true, paramLabel = "SOCKET", description = "The Manager's socket.")
+  private Path manager;
+
+  @Option(names = "--instance", required = true, paramLabel = "NAME", description = "Its name.")
+  private String instance;
+
+  @Option(names = "--block-bytes", paramLabel = "SIZE", defaultValue = "64KiB",
+      description = "Bytes of a block, a multiple of 8. Default: ${DEFAULT-VALUE}.")
+  private ByteSize blockBytes;
+
+  @Option(names = "--seed", paramLabel = "N", defaultValue = "1", description = "Default: ${DEFAULT-VALUE}.")
+  private long seed;
+
+  @Option(names = "--hold", paramLabel = "STEP",
+      description = "Go on to this step of a request, say so, and stay there until told to end: ${COMPLETION-CANDIDATES}.")
+  private StandInStep hold;
+
+  StandInCommand(Terminal terminal) {
+    this.terminal = terminal;
+  }
+
+  @Override
+  public Integer call() throws InterruptedException {
+    SplittableRandom lingers = new SplittableRandom(~seed);
+    try (StopSignal signal = new StopSignal();
+        Arena arena = Arena.ofShared();
+        ManagerClient client = ManagerClient.open(manager);
+        Session session = client.attach(EngineStandIn.spec(instance, Math.toIntExact(blockBytes.bytes())))) {
+      EngineStandIn engine = new EngineStandIn(session, arena, seed, step -> pause(step, signal, lingers));
+      long reported = System.nanoTime();
+      while (!signal.isTold()) {
+        engine.serve();
+        if (System.nanoTime() - reported > REPORT_NANOS) {
+          terminal.out().println(engine.report().line());
+          engine.forgetLongest();
+          reported = System.nanoTime();
+        }
+      }
+      terminal.out().println(engine.report().line());
+    }
+    return ExitCode.OK;
+  }
+
+  private void pause(StandInStep step, StopSignal signal, SplittableRandom lingers) {
+    if (step == hold) {
+      terminal.out().println("holding " + step);
+      while (!signal.isTold()) {
+        LockSupport.parkNanos(REPORT_NANOS);
+      }
+    } else if (hold == null && lingers.nextInt(LINGERED) == 0) {
+      LockSupport.parkNanos(lingers.nextLong(LONGEST_LINGER_NANOS));
+    }
+  }
+}

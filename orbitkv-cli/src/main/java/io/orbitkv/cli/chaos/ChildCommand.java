@@ -1,0 +1,113 @@
+package io.orbitkv.cli.chaos;
+
+import io.orbitkv.api.UnavailableException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+/** A command of this program as a process of its own. Its lines are read as they come. */
+public final class ChildCommand implements AutoCloseable {
+
+  private static final String MODULE = "io.orbitkv.cli/io.orbitkv.cli.Main";
+  private static final String NATIVE_ACCESS =
+      "--enable-native-access=io.orbitkv.backend.dram,io.orbitkv.backend.iouring";
+
+  private final Process process;
+  private final String name;
+  private final Thread reader;
+
+  private ChildCommand(String name, Process process, Consumer<String> lines) {
+    this.name = name;
+    this.process = process;
+    this.reader = Thread.ofPlatform().daemon().name("read " + name).start(() -> read(lines));
+  }
+
+  /**
+   * Starts a command.
+   *
+   * @param name for messages
+   * @param heap options of its JVM
+   * @param arguments the command and its options
+   * @param lines receives its lines, on a thread of its own
+   */
+  public static ChildCommand start(String name, List<String> heap, List<String> arguments, Consumer<String> lines) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(heap);
+    command.addAll(List.of("--module-path", System.getProperty("jdk.module.path"), NATIVE_ACCESS, "--module", MODULE));
+    command.addAll(arguments);
+    try {
+      Process process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+      return new ChildCommand(name, process, lines);
+    } catch (IOException e) {
+      throw new UnavailableException("'" + name + "' cannot be started: " + e.getMessage(), e);
+    }
+  }
+
+  private void read(Consumer<String> lines) {
+    try (var output = process.inputReader()) {
+      output.lines().forEach(lines);
+    } catch (IOException | UncheckedIOException e) {
+      lines.accept("the output of " + name + " ended: " + e.getMessage());
+    }
+  }
+
+  /** Returns its process id. */
+  public long pid() {
+    return process.pid();
+  }
+
+  /** Returns whether it runs. */
+  public boolean isAlive() {
+    return process.isAlive();
+  }
+
+  /** Sends a signal, by its name as kill(1) takes it. */
+  public void signal(String signal) {
+    try {
+      int status = new ProcessBuilder("kill", "-" + signal, Long.toString(pid())).start().waitFor();
+      if (status != 0 && process.isAlive()) {
+        throw new UnavailableException("kill -" + signal + " " + pid() + " ended with " + status);
+      }
+    } catch (IOException e) {
+      throw new UnavailableException("kill cannot be run: " + e.getMessage(), e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Ends it at once, and waits until it is reaped and all its lines are read. */
+  public void kill() throws InterruptedException {
+    process.destroyForcibly();
+    process.waitFor();
+    reader.join();
+  }
+
+  /**
+   * Waits for its end.
+   *
+   * @return its exit code, or -1 if it did not end in time
+   */
+  public int await(Duration limit) throws InterruptedException {
+    if (!process.waitFor(limit.toNanos(), TimeUnit.NANOSECONDS)) {
+      return -1;
+    }
+    reader.join();
+    return process.exitValue();
+  }
+
+  @Override
+  public void close() {
+    process.destroyForcibly();
+  }
+
+  @Override
+  public String toString() {
+    return name + " (process " + pid() + ")";
+  }
+}

@@ -1,0 +1,76 @@
+package io.orbitkv.cli.chaos;
+
+import io.orbitkv.api.ByteSize;
+import io.orbitkv.api.UnavailableException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** A Manager in a process of its own. */
+public final class ManagerProcess implements AutoCloseable {
+
+  private static final List<String> HEAP = List.of("-XX:+UseZGC", "-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch");
+  private static final Duration START_LIMIT = Duration.ofSeconds(60);
+
+  private final ChildCommand child;
+  private final CountDownLatch ready = new CountDownLatch(1);
+
+  /**
+   * Starts one and waits until it serves.
+   *
+   * @param runtime its runtime folder
+   * @param dram its memory
+   * @param ssd the folder of its store
+   * @param ssdBytes the store's size
+   * @param options further options of the command
+   */
+  public ManagerProcess(Path runtime, ByteSize dram, Path ssd, ByteSize ssdBytes, List<String> options)
+      throws InterruptedException {
+    List<String> arguments = new ArrayList<>(List.of("manager", "--runtime", runtime.toString(), "--dram",
+        dram.bytes() + "B", "--ssd", ssd + ":" + ssdBytes.bytes() + "B"));
+    arguments.addAll(options);
+    child = ChildCommand.start("Manager", HEAP, arguments, line -> {
+      if (line.startsWith("ready")) {
+        ready.countDown();
+      }
+    });
+    if (!ready.await(START_LIMIT.toNanos(), TimeUnit.NANOSECONDS)) {
+      child.close();
+      throw new UnavailableException("the Manager was not ready within " + START_LIMIT.toSeconds() + " s");
+    }
+  }
+
+  /** Returns its process id. */
+  public long pid() {
+    return child.pid();
+  }
+
+  /** Sends a signal, by its name as kill(1) takes it. */
+  public void signal(String signal) {
+    child.signal(signal);
+  }
+
+  /** Ends it at once, and waits until it is reaped. */
+  public void kill() throws InterruptedException {
+    child.kill();
+  }
+
+  /** Returns whether it runs. */
+  public boolean isAlive() {
+    return child.isAlive();
+  }
+
+  /** Tells it to end, and returns its exit code, or -1 if it did not end in time. */
+  public int end(Duration limit) throws InterruptedException {
+    child.signal("TERM");
+    return child.await(limit);
+  }
+
+  @Override
+  public void close() {
+    child.close();
+  }
+}

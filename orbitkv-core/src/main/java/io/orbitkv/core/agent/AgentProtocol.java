@@ -1,0 +1,24 @@
+package io.orbitkv.core.agent;
+
+import io.orbitkv.core.wire.Protocol;
+
+/** The numbers that an agent and its engine agree on. */
+final class AgentProtocol {
+
+  /** This version. Another one is refused. */
+  static final int VERSION = 1;
+
+  /** Most bytes of a frame's body: a chain of the greatest length, a page a block, and what goes with them. */
+  static final int MAX_FRAME_BYTES = Protocol.MAX_FRAME_BYTES + Protocol.MAX_FRAME_BYTES / 8;
+
+  /** Most loads and saves that are under way or not yet reported. */
+  static final int MAX_TRANSFERS = 1024;
+
+  /** Most queries that are not answered, and most leases that are not released. */
+  static final int MAX_QUERIES = 1024;
+
+  /** Longest time that a request may ask to wait, in milliseconds. */
+  static final int MAX_WAIT_MILLIS = 1000;
+
+  private AgentProtocol() {}
+}
