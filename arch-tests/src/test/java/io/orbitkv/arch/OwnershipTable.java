@@ -1,5 +1,6 @@
 package io.orbitkv.arch;
 
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
@@ -27,7 +28,13 @@ final class OwnershipTable {
 
   /** Named modules outside this build that a module may use besides {@code java.base}. Applications may use any. */
   private static final Map<String, Set<String>> OUTSIDE = Map.of(
-      "io.orbitkv.backend.dram", Set.of("com.github.benmanes.caffeine"));
+      "io.orbitkv.backend.dram", Set.of("com.github.benmanes.caffeine"),
+      // The user behind a Unix socket.
+      "io.orbitkv.core", Set.of("jdk.net"));
+
+  /** Parts of a module that are doors of their own, besides the package of its name. */
+  private static final Map<String, Set<String>> DOORS = Map.of(
+      "io.orbitkv.core", Set.of("io.orbitkv.core.client", "io.orbitkv.core.manager"));
 
   private OwnershipTable() {}
 
@@ -58,6 +65,13 @@ final class OwnershipTable {
       case ADAPTER -> targetKind == Kind.API || targetKind == Kind.CORE;
       case APPLICATION -> targetKind != Kind.APPLICATION;
     };
+  }
+
+  /** Returns the packages of a module that others may see. */
+  static Set<String> doorsOf(String module) {
+    Set<String> doors = new HashSet<>(DOORS.getOrDefault(module, Set.of()));
+    doors.add(module);
+    return doors;
   }
 
   static boolean isOurs(String module) {

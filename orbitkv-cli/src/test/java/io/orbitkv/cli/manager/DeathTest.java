@@ -198,6 +198,27 @@ class DeathTest {
     }
   }
 
+  @Test
+  void whatAClientHeldOverABrokenConnection_isFreeWhenItIsDone() throws IOException, InterruptedException {
+    try (TestProcess manager = managerProcess(); ManagerClient client =
+        ManagerClient.open(runtime.resolve("manager.sock"), Duration.ofMillis(300));
+        Session session = client.attach(MemberProcess.spec("engine", 1))) {
+      SaveGrant held = session.reserve(0, CHAIN, 0, 4);
+      assertThat(held.wanted()).isEqualTo(4);
+      manager.signal("STOP");
+      assertThat(session.query(CHAIN).poll()).isEqualTo(new Answer.Miss(MissReason.UNAVAILABLE));
+      manager.signal("CONT");
+      await(() -> session.query(CHAIN).poll().equals(new Answer.Miss(MissReason.NOT_STORED)));
+
+      // This process lives and may be writing: only its own word frees the memory.
+      assertThat(client.stats().quarantinedBytes()).isPositive();
+      held.shard(3).fill((byte) 1);
+      held.copied(3, 0);
+      assertThat(held.commit()).isZero();
+      await(() -> client.stats().quarantinedBytes() == 0 && client.stats().dramBytes() == 0);
+    }
+  }
+
   private static boolean saves(TestProcess member, int first) {
     try {
       return member.ask("save " + first + " 1").equals("saved 1");

@@ -14,7 +14,6 @@ import io.orbitkv.api.Session;
 import io.orbitkv.api.SessionSpec;
 import io.orbitkv.api.Ticket;
 import io.orbitkv.api.UnavailableException;
-import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Reply.Refusal;
 import io.orbitkv.core.wire.Request;
@@ -304,7 +303,7 @@ final class ClientSession implements Session {
    * @return when to look again, in nanoseconds of {@link System#nanoTime}
    */
   long tend() {
-    settleDrained();
+    boolean toSettle = settleLeft();
     Registration registration = current;
     if (registration != null) {
       long idle = registration.line().idleNanos();
@@ -313,11 +312,11 @@ final class ClientSession implements Session {
         tell(registration, new Request.Stats());
         idle = 0;
       }
-      return System.nanoTime() + IDLE_NANOS - idle;
+      return System.nanoTime() + (toSettle ? FIRST_PAUSE_NANOS : IDLE_NANOS - idle);
     }
     synchronized (this) {
       if (closed || givenUp) {
-        return System.nanoTime() + Duration.ofHours(1).toNanos();
+        return System.nanoTime() + (toSettle ? LONGEST_PAUSE_NANOS : Duration.ofHours(1).toNanos());
       }
       if (nextTry - System.nanoTime() > 0) {
         return nextTry;
@@ -345,25 +344,45 @@ final class ClientSession implements Session {
     }
   }
 
+  /** Settles what has ended, and returns whether something is left to settle. */
+  private boolean settleLeft() {
+    List<Registration> ended;
+    synchronized (this) {
+      ended = List.copyOf(drained);
+    }
+    for (Registration registration : ended) {
+      if (settles(registration) || closed) {
+        registration.close();
+        synchronized (this) {
+          drained.remove(registration);
+        }
+      }
+    }
+    synchronized (this) {
+      return !drained.isEmpty();
+    }
+  }
+
   /**
    * A Manager whose connection broke keeps what it granted in quarantine until it knows better, and this process lives
-   * on: so it is told. One that was replaced since has nothing of it.
+   * on: so it is told. One that was started since has nothing of it.
+   *
+   * @return whether there is nothing left to tell
    */
-  private void settleDrained() {
-    List<Registration> over;
-    Registration now = current;
-    synchronized (this) {
-      over = new ArrayList<>(drained);
-      if (now == null && !closed && !givenUp) {
-        over.removeIf(registration -> registration.line().isBroken());
-      }
-      drained.removeAll(over);
+  private boolean settles(Registration registration) {
+    if (!registration.line().isBroken()) {
+      return true;
     }
-    for (Registration registration : over) {
-      if (registration.line().isBroken() && now != null && now.manager() == registration.manager()) {
-        tell(now, new Request.Settle(registration.member()));
+    try (Line line = client.connect()) {
+      if (line.welcome().incarnation() == registration.manager()) {
+        line.call(new Request.Settle(registration.member()));
       }
-      registration.close();
+      return true;
+    } catch (IOException | UnavailableException e) {
+      return false;
+    } catch (RefusedException e) {
+      LOG.log(Level.WARNING, "the Manager at {0} is of another release: {1}", client.socket(), e.getMessage());
+      return true;
     }
   }
 
@@ -395,10 +414,5 @@ final class ClientSession implements Session {
   /** Returns whether nothing of it is left to look after. */
   synchronized boolean isOver() {
     return closed && retired.isEmpty() && drained.isEmpty();
-  }
-
-  /** Returns whether a block need not be saved. */
-  static boolean isUnwanted(long shardAt) {
-    return shardAt == Protocol.UNWANTED;
   }
 }

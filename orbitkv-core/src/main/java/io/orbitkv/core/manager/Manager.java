@@ -48,6 +48,7 @@ import jdk.net.ExtendedSocketOptions;
 public final class Manager implements Operated, AutoCloseable {
 
   private static final int BACKLOG = 128;
+  private static final long EVICTED_AT_ONCE = 16L << 20;
   private static final Duration CONNECTIONS_LIMIT = Duration.ofSeconds(2);
 
   private static final Logger LOG = System.getLogger(Manager.class.getName());
@@ -153,7 +154,17 @@ public final class Manager implements Operated, AutoCloseable {
 
   @Override
   public long evict(ByteSize bytes) {
-    return turn(() -> core().evictMemory(bytes.bytes()));
+    long freed = 0;
+    long part;
+    long more;
+    do {
+      // In parts, since all of it in one turn would hold up lookups.
+      part = Math.min(EVICTED_AT_ONCE, bytes.bytes() - freed);
+      long wanted = part;
+      more = turn(() -> core().evictMemory(wanted));
+      freed += more;
+    } while (more >= part && freed < bytes.bytes());
+    return freed;
   }
 
   @Override
@@ -185,9 +196,10 @@ public final class Manager implements Operated, AutoCloseable {
     } catch (InterruptedException e) {
       interrupted = true;
     }
+    // Instances end because the Manager does, so none of them is lost when its connection is closed.
+    running.lastTurn(registry::closeAll);
     closeConnections();
     running.lastTurn(() -> {
-      registry.closeAll();
       last = ended(statusNow());
     });
     running.close();
@@ -238,7 +250,7 @@ public final class Manager implements Operated, AutoCloseable {
       } catch (ClosedChannelException e) {
         return;
       } catch (IOException e) {
-        LOG.log(Level.WARNING, "a connection cannot be accepted: {0}", e.getMessage());
+        caretaker.say(Level.WARNING, "a connection cannot be accepted: " + e.getMessage());
         LockSupport.parkNanos(Duration.ofMillis(100).toNanos());
       }
     }
@@ -265,11 +277,11 @@ public final class Manager implements Operated, AutoCloseable {
   private Reply.Refused refusalOf(SocketChannel channel) throws IOException {
     String peer = channel.getOption(ExtendedSocketOptions.SO_PEERCRED).user().getName();
     if (!peer.equals(user) && !peer.equals("root")) {
-      LOG.log(Level.WARNING, "a connection of user {0} is refused: the cache is {1}''s", peer, user);
+      caretaker.say(Level.WARNING, "a connection of user " + peer + " is refused: the cache is " + user + "'s");
       return new Reply.Refused(Reply.Refusal.REFUSED, "the cache is user " + user + "'s, and you are " + peer);
     }
     if (connections.size() >= mostConnections) {
-      LOG.log(Level.WARNING, "a connection is refused: there are {0}, which is the limit", mostConnections);
+      caretaker.say(Level.WARNING, "a connection is refused: there are " + mostConnections + ", which is the limit");
       return new Reply.Refused(Reply.Refusal.UNAVAILABLE,
           "there are " + mostConnections + " connections, which is the limit; close some, or raise it");
     }

@@ -59,14 +59,15 @@ final class ServedConnection implements AutoCloseable {
       try {
         request = connection.receiveRequest();
       } catch (MalformedException e) {
-        LOG.log(Level.WARNING, "a connection is cut, since it sent what is no message: {0}", e.getMessage());
+        manager.caretaker().say(
+            Level.WARNING, "a connection is cut, since it sent what is no message: " + e.getMessage());
         connection.send(new Reply.Refused(Refusal.REFUSED, e.getMessage()));
         return;
       }
       Reply reply = conversation.answer(request);
       connection.send(reply);
       if (!greeted && reply instanceof Reply.Refused refused) {
-        LOG.log(Level.WARNING, "a connection is refused: {0}", refused.message());
+        manager.caretaker().say(Level.WARNING, "a connection is refused: " + refused.message());
         return;
       }
       greeted = true;
