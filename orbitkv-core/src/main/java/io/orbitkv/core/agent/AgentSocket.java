@@ -37,7 +37,8 @@ final class AgentSocket implements AutoCloseable {
   /** An agent serves one engine; one more may wait while copies for the one before drain. */
   private static final int BACKLOG = 4;
 
-  private static final Set<PosixFilePermission> PRIVATE = PosixFilePermissions.fromString("rwx------");
+  private static final Set<PosixFilePermission> PRIVATE = Set.of(
+      PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE);
 
   private final Path path;
   private final String user;
