@@ -34,7 +34,7 @@ final class OwnershipTable {
 
   /** Parts of a module that are doors of their own, besides the package of its name. */
   private static final Map<String, Set<String>> DOORS = Map.of(
-      "io.orbitkv.core", Set.of("io.orbitkv.core.client", "io.orbitkv.core.manager"));
+      "io.orbitkv.core", Set.of("io.orbitkv.core.agent", "io.orbitkv.core.client", "io.orbitkv.core.manager"));
 
   private OwnershipTable() {}
 
