@@ -83,8 +83,8 @@ class _RefusedError(Exception):
 class AgentClient:
     """Drives an agent for one engine worker. One thread at a time.
 
-    No call raises for what the agent or the socket does, and none takes longer than its deadline. Without an agent, calls
-    return at once: a miss, or nothing. A connection is tried again by a call, at most once in an interval that doubles
+    No call raises for what the agent or the socket does, and none takes longer than its deadline. Without an agent,
+    calls return at once: a miss, or nothing. A connection is tried again by a call, at most once in an interval that doubles
     with every failure from ``retry_s`` to ``max_retry_s``.
 
     Pages of a transfer stay with the agent until ``progress`` reports it, also when the connection breaks: then nobody
@@ -335,8 +335,8 @@ class AgentClient:
         try:
             hello = messages.Hello(messages.VERSION, self._software, probe())
             _expect(messages.Welcome, connection.ask(hello, deadline))
-            # It welcomes when all that it copied for earlier connections is drained; and where it listens, no other agent
-            # can have copies under way, since each holds a lock for that.
+            # It welcomes when all that it copied for earlier connections is drained; and where it listens, no other
+            # agent can have copies under way, since each holds a lock for that.
             self._give_back()
             agent = SeenProcess.of(connection.peer_pid)
             opened = _expect(messages.Opened, connection.ask(self._open, deadline))

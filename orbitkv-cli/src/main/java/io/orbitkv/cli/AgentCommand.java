@@ -27,8 +27,8 @@ import picocli.CommandLine.Option;
     description = {
       "Copies between the pages of one engine worker and a cache: that of a node Manager, or one of its own.",
       "",
-      "Prints one line when it listens, and serves one worker at a time in the foreground. SIGTERM or SIGINT ends it in "
-          + "order: when every copy is drained.",
+      "Prints one line when it listens, and serves one worker at a time in the foreground. SIGTERM or SIGINT ends it "
+          + "in order: when every copy is drained.",
       ""
     },
     footer = {"", "Ends with 0 after a signal."})

@@ -31,8 +31,8 @@ import tools.jackson.databind.node.ObjectNode;
     mixinStandardHelpOptions = true,
     versionProvider = OrbitKv.Version.class,
     description = {
-      "Measures saves and restores through the cache on the CPU device, beside plain copies of as many bytes between the "
-          + "same memories in the same run, with one thread a rank.",
+      "Measures saves and restores through the cache on the CPU device, beside plain copies of as many bytes between "
+          + "the same memories in the same run, with one thread a rank.",
       "",
       "Saves count their checksums. Every byte that is restored is compared.",
       ""

@@ -40,9 +40,10 @@ import java.util.function.Supplier;
 import java.util.stream.IntStream;
 
 /**
- * Times whole saves and restores of ranks whose layer-major pages lie scattered in memory files, beside plain copies of as
- * many bytes between the same memories, block by block, with one thread a rank. Both take turns, round by round. A save is
- * the reservation, the copies with their checksums, and the commit; a restore is the grant, the copies, and their drain.
+ * Times whole saves and restores of ranks whose layer-major pages lie scattered in memory files, beside plain copies of
+ * as many bytes between the same memories, block by block, with one thread a rank. Both take turns, round by round. A
+ * save is the reservation, the copies with their checksums, and the commit; a restore is the grant, the copies, and
+ * their drain.
  */
 public final class CopyBench {
 

@@ -23,9 +23,9 @@ import java.util.Set;
 import jdk.net.ExtendedSocketOptions;
 
 /**
- * The socket that an agent listens on: of this user alone, in a folder of this user alone. A lock beside it is held until
- * every copy is drained, or by the kernel until the process and its mappings have ended. So whoever listens on a path is
- * proof that no earlier agent of that path copies any more.
+ * The socket that an agent listens on: of this user alone, in a folder of this user alone. A lock beside it is held
+ * until every copy is drained, or by the kernel until the process and its mappings have ended. So whoever listens on a
+ * path is proof that no earlier agent of that path copies any more.
  */
 final class AgentSocket implements AutoCloseable {
 
@@ -93,8 +93,8 @@ final class AgentSocket implements AutoCloseable {
       throw e;
     }
     file.close();
-    throw new UnavailableException("another agent has the socket " + path + ", or is still draining copies of its engine; "
-        + "stop it, or choose another socket");
+    throw new UnavailableException("another agent has the socket " + path + ", or is still draining copies of its "
+        + "engine; stop it, or choose another socket");
   }
 
   private static ServerSocketChannel bind(Path path) throws IOException {

@@ -11,8 +11,8 @@ import java.util.Optional;
 import java.util.function.LongSupplier;
 
 /**
- * One engine's attachment to a cache that may be missing: an engine starts and goes on without one, and has it as soon as
- * it is there.
+ * One engine's attachment to a cache that may be missing: an engine starts and goes on without one, and has it as soon
+ * as it is there.
  *
  * <p>Used by the connection's thread.
  */

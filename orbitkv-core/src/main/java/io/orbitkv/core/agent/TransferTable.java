@@ -11,8 +11,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * One connection's transfers until they are reported, at most {@link AgentProtocol#MAX_TRANSFERS}. Two threads wait for
- * the device, one for loads and one for saves, so that a load is reported without waiting for the saves before it, and a
- * grant ends when its copies do, not when the engine asks next.
+ * the device, one for loads and one for saves, so that a load is reported without waiting for the saves before it, and
+ * a grant ends when its copies do, not when the engine asks next.
  *
  * <p>Used by the connection's thread.
  */

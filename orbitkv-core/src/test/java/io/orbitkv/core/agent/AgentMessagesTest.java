@@ -117,7 +117,8 @@ class AgentMessagesTest {
     Set<Class<?>> kinds = new HashSet<>();
     AgentVectors.REQUESTS.forEach(request -> kinds.add(request.getClass()));
     AgentVectors.REPLIES.forEach(reply -> kinds.add(reply.getClass()));
-    assertThat(Stream.of(AgentRequest.class, AgentReply.class).flatMap(side -> Stream.of(side.getPermittedSubclasses())))
+    assertThat(Stream.of(AgentRequest.class, AgentReply.class)
+        .flatMap(side -> Stream.of(side.getPermittedSubclasses())))
         .allSatisfy(kind -> assertThat(kinds).contains(kind));
   }
 

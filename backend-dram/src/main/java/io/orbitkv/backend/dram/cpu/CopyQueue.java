@@ -9,8 +9,8 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Transfers waiting for the threads that copy. Restores go before saves: a request waits for a restore, nobody waits for
- * a save.
+ * Transfers waiting for the threads that copy. Restores go before saves: a request waits for a restore, nobody waits
+ * for a save.
  */
 final class CopyQueue implements AutoCloseable {
 

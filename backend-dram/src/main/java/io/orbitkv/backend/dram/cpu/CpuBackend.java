@@ -51,6 +51,7 @@ public final class CpuBackend implements DeviceBackend {
     } catch (NumberFormatException e) {
       // Said below, as for a number that is out of range.
     }
-    throw new RefusedException("setting " + THREADS + " of device cpu is '" + setting + "', expected 1 to " + MAX_THREADS);
+    throw new RefusedException(
+        "setting " + THREADS + " of device cpu is '" + setting + "', expected 1 to " + MAX_THREADS);
   }
 }

@@ -16,8 +16,8 @@ import java.util.List;
 record Stripe(long poolBase, long pageStride, int shardAt, int bytes) {
 
   /**
-   * Layers that lie one behind another are one stripe unless a layer is as large as this: then a layer of all blocks can
-   * arrive before the next one, at the price of one call a layer, which at this size is lost in the copy itself.
+   * Layers that lie one behind another are one stripe unless a layer is as large as this: then a layer of all blocks
+   * can arrive before the next one, at the price of one call a layer, which at this size is lost in the copy itself.
    */
   private static final int LAYER_BYTES = 32 << 10;
 

@@ -152,7 +152,8 @@ class CpuDeviceProperties {
           Thread.onSpinWait();
         }
         for (int page = 0; page < 64; page++) {
-          assertThat(pool.get(ValueLayout.JAVA_BYTE, large.offset(layer, page) + large.pageBytes() - 1)).isEqualTo((byte) 7);
+          long last = large.offset(layer, page) + large.pageBytes() - 1;
+          assertThat(pool.get(ValueLayout.JAVA_BYTE, last)).isEqualTo((byte) 7);
           for (int earlier = 0; earlier < layer; earlier++) {
             assertThat(restore.layerReady(earlier)).isTrue();
           }
