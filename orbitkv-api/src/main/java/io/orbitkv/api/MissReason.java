@@ -11,5 +11,7 @@ public enum MissReason {
   /** DRAM had no room that could be freed for the next block, which is on the SSD, or ranks were just writing it there. */
   NO_MEMORY,
   /** The query alone is larger than a byte budget; waiting would not help. */
-  OVER_BUDGET
+  OVER_BUDGET,
+  /** The node Manager cannot be reached, or the instance's registration with it has ended; it is tried again. */
+  UNAVAILABLE
 }

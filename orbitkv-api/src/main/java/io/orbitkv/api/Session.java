@@ -46,6 +46,17 @@ public interface Session extends AutoCloseable {
   RestoreGrant restore(Lease lease, int rank);
 
   /**
+   * Takes a rank's share of a lease by the lease's number: a rank in another process than the one that asked is told no
+   * more of it. Otherwise as {@link #restore(Lease, int)}.
+   *
+   * @param lease the {@link Lease#id() number} of a lease of this instance
+   * @param rank 0 to ranks - 1
+   * @return the right to read
+   * @throws RefusedException if there is no such lease, or it has ended, or the rank has taken its share
+   */
+  RestoreGrant restore(long lease, int rank);
+
+  /**
    * Asks for room to save blocks of a chain, all of whose tokens the engine has confirmed computed.
    *
    * @param rank 0 to ranks - 1

@@ -5,10 +5,12 @@ import io.orbitkv.api.Cache;
 import io.orbitkv.api.spi.MemoryPool;
 import io.orbitkv.cli.replay.CacheOpener;
 import io.orbitkv.core.Backends;
+import io.orbitkv.core.CacheBuilder;
 import io.orbitkv.core.EmbeddedCache;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
+import tools.jackson.databind.node.ObjectNode;
 
 /**
  * How a command wants its cache. What is left out is the cache's own default.
@@ -30,7 +32,7 @@ record CacheSettings(
     Optional<String> storage,
     Map<String, String> storageSettings,
     Optional<String> policy,
-    long seed) {
+    long seed) implements CacheUnderReplay {
 
   private static final Duration MEMORY_STALLED = Duration.ofSeconds(10);
 
@@ -42,20 +44,42 @@ record CacheSettings(
   /** Returns the opener of an embedded cache of these settings, over the given backends. */
   CacheOpener opener(Backends backends) {
     return () -> {
-      EmbeddedCache.Builder builder = EmbeddedCache.builder()
-          .backends(backends)
-          .dram(dram)
-          .expectedBlock(block)
-          .seed(seed);
-      memory.ifPresent(builder::memory);
-      policy.ifPresent(builder::policy);
-      storage.ifPresent(builder::storage);
-      storageSettings.forEach(builder::storageSetting);
-      ssd.ifPresent(tier -> builder.ssd(tier.directory(), tier.capacity()));
-      EmbeddedCache cache = builder.open();
+      EmbeddedCache cache = configure(EmbeddedCache.builder(), backends).open();
       awaitMemory(cache);
       return new CacheOpener.Opened(cache, cache.recovery());
     };
+  }
+
+  /** Passes these settings to the builder of any form of a cache, and returns it. */
+  <B extends CacheBuilder<B>> B configure(B builder, Backends backends) {
+    builder.backends(backends).dram(dram).expectedBlock(block).seed(seed);
+    memory.ifPresent(builder::memory);
+    policy.ifPresent(builder::policy);
+    storage.ifPresent(builder::storage);
+    storageSettings.forEach(builder::storageSetting);
+    ssd.ifPresent(tier -> builder.ssd(tier.directory(), tier.capacity()));
+    return builder;
+  }
+
+  @Override
+  public String describe() {
+    String tiers = dram + " DRAM"
+        + ssd.map(tier -> ", " + tier.capacity() + " SSD in " + tier.directory()).orElse(", no SSD");
+    return tiers
+        + policy.map(name -> ", policy " + name).orElse("")
+        + memory.map(name -> ", memory " + name).orElse("")
+        + storage.map(name -> ", storage " + name).orElse("");
+  }
+
+  @Override
+  public void describe(ObjectNode settings) {
+    settings
+        .put("dram_bytes", dram.bytes())
+        .put("ssd_bytes", ssd.map(tier -> tier.capacity().bytes()).orElse(0L))
+        .put("memory", memory.orElse("default"))
+        .put("storage", storage.orElse("default"))
+        .put("policy", policy.orElse("default"))
+        .put("seed", seed);
   }
 
   /**

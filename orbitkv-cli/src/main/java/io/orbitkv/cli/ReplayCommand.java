@@ -1,20 +1,15 @@
 package io.orbitkv.cli;
 
-import io.orbitkv.api.ByteSize;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.spi.Device;
 import io.orbitkv.api.spi.DeviceOptions;
 import io.orbitkv.cli.replay.CacheOpener;
+import io.orbitkv.cli.replay.ManagerReplay;
 import io.orbitkv.cli.replay.Replay;
 import io.orbitkv.cli.replay.ReplayPlan;
-import io.orbitkv.cli.replay.ReplayReport;
 import io.orbitkv.cli.terminal.Progress;
 import io.orbitkv.cli.terminal.Terminal;
-import io.orbitkv.cli.workload.TraceFile;
-import io.orbitkv.cli.workload.Workload;
-import io.orbitkv.cli.workload.WorkloadShape;
 import io.orbitkv.core.Backends;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -38,6 +33,9 @@ import picocli.CommandLine.Option;
           + "blocks and save them. Hits count the leading run of cached blocks. One request runs at a time, as fast "
           + "as it goes: timestamps of a trace are ignored.",
       "",
+      "With --manager the cache is a running Manager's, and --workers processes attach to it: as the ranks of one "
+          + "engine, or as engines that each serve their share of the requests at the same time.",
+      "",
       "Save and restore GB/s are bytes (10^9) over the time spent in those operations, copies and checksums included. "
           + "Lookup is the time of a query and its first answer, with the chain computed before.",
       ""
@@ -45,17 +43,14 @@ import picocli.CommandLine.Option;
     footer = {"", "Ends with 0 only if every restored byte was right, with 1 if any was wrong."})
 final class ReplayCommand implements Callable<Integer> {
 
-  /** Requests of a generated workload when nothing else is said. */
-  private static final int GENERATED_REQUESTS = 2_000;
-
   private final Terminal terminal;
   private final BiFunction<CacheSettings, Backends, CacheOpener> caches;
 
-  @ArgGroup(multiplicity = "1")
-  private Source source;
-
   @Mixin
-  private CacheOptions cache;
+  private WorkloadOptions workload;
+
+  @ArgGroup(multiplicity = "1")
+  private Target target;
 
   @Mixin
   private PluginOptions plugins;
@@ -63,25 +58,10 @@ final class ReplayCommand implements Callable<Integer> {
   @Mixin
   private JsonOption json;
 
-  @Option(names = "--seed", paramLabel = "N", defaultValue = "1",
-      description = "Decides generated prompts, pages and random choices. Default: ${DEFAULT-VALUE}.")
-  private long seed;
-
-  @Option(names = "--limit", paramLabel = "N",
-      description = "Requests at most. Default: all of a trace, " + GENERATED_REQUESTS + " generated ones.")
-  private Integer limit;
-
-  @Option(names = "--block-bytes", paramLabel = "SIZE", defaultValue = "64KiB",
-      description = "Bytes of a block over all ranks and layers. Default: ${DEFAULT-VALUE}.")
-  private ByteSize blockBytes;
-
-  @Option(names = "--world-size", paramLabel = "N", defaultValue = "1",
-      description = "Ranks of the engine; each saves and restores its shard. Default: ${DEFAULT-VALUE}.")
-  private int worldSize;
-
-  @Option(names = "--layers", paramLabel = "N", defaultValue = "4",
-      description = "Layers of the engine, each with a page of every block. Default: ${DEFAULT-VALUE}.")
-  private int layers;
+  @Option(names = "--world-size", paramLabel = "N",
+      description = "Ranks of an engine; each saves and restores its shard. Default: 1, or with ranks as workers their "
+          + "number.")
+  private Integer worldSize;
 
   @Option(names = "--restart-at", paramLabel = "N", split = ",",
       description = "After N requests flush, close the cache, open it again and go on. Several: N,N,...")
@@ -95,44 +75,47 @@ final class ReplayCommand implements Callable<Integer> {
   @Override
   public Integer call() throws InterruptedException {
     json.check();
-    CacheSettings settings = cache.settings(blockBytes, seed);
+    ReplaySummary summary = target.manager == null ? embedded() : managed(target.manager);
+    summary.print(terminal.out());
+    json.write(summary.json());
+    return summary.report().mismatches() == 0 ? ExitCode.OK : ExitCode.FAILED;
+  }
+
+  private ReplaySummary embedded() throws InterruptedException {
+    CacheSettings settings = target.cache.settings(workload.blockBytes(), workload.seed());
     if (!restartsAt.isEmpty() && settings.ssd().isEmpty()) {
       throw new RefusedException("--restart-at needs --ssd: nothing in memory outlives a restart");
     }
-    ReplayPlan plan =
-        new ReplayPlan(source.workload(seed, limit), blockBytes.bytes(), worldSize, layers, restartsAt, seed);
+    ReplayPlan plan = workload.plan(worldSize == null ? 1 : worldSize, restartsAt);
     Backends backends = plugins.backends();
-    ReplayReport report;
     try (Device device = backends.device("cpu").open(new DeviceOptions(0, Map.of()));
         Progress progress = terminal.progress("replay", plan.workload().prompts().size())) {
-      report = new Replay(plan, caches.apply(settings, backends), device, progress, terminal.err()::println).run();
+      return new ReplaySummary(settings, new Replay(
+          plan, caches.apply(settings, backends), device, progress, terminal.err()::println).run());
     }
-    ReplaySummary summary = new ReplaySummary(settings, report);
-    summary.print(terminal.out());
-    json.write(summary.json());
-    return report.mismatches() == 0 ? ExitCode.OK : ExitCode.FAILED;
   }
 
-  /** Where the requests come from: exactly one of the two. */
-  private static final class Source {
-
-    @Option(names = "--trace", required = true, paramLabel = "FILE",
-        description = "A trace: one JSON object a line, with the prompt's block ids in 'hash_ids'.")
-    private Path trace;
-
-    @Option(names = "--workload", required = true, paramLabel = "NAME",
-        description = "A generated workload: multi-turn, shared-prefix or long-doc.")
-    private String workload;
-
-    private Source() {}
-
-    Workload workload(long seed, Integer limit) {
-      if (limit != null && limit < 1) {
-        throw new RefusedException("--limit is " + limit + ", expected at least 1");
-      }
-      return trace != null
-          ? new TraceFile(trace).read(limit == null ? Integer.MAX_VALUE : limit)
-          : WorkloadShape.named(workload).generate(seed, limit == null ? GENERATED_REQUESTS : limit);
+  private ReplaySummary managed(WorkerOptions workers) throws InterruptedException {
+    if (!restartsAt.isEmpty()) {
+      throw new RefusedException("--restart-at closes and opens a cache, and with --manager the cache is the Manager's; "
+          + "restart that instead");
     }
+    ReplayPlan plan = workload.plan(workers.ranks(worldSize), List.of());
+    try (Progress progress = terminal.progress("replay", plan.workload().prompts().size())) {
+      ManagerReplay replay = new ManagerReplay(plan, workers.socket(), progress, terminal.err()::println);
+      return new ReplaySummary(workers, workers.run(replay, plan, workload.arguments()));
+    }
+  }
+
+  /** Whose cache it is: this process's own, or a Manager's. */
+  private static final class Target {
+
+    @ArgGroup(exclusive = false, multiplicity = "1")
+    private CacheOptions cache;
+
+    @ArgGroup(exclusive = false, multiplicity = "1")
+    private WorkerOptions manager;
+
+    private Target() {}
   }
 }

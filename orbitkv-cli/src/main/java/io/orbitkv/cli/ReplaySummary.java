@@ -16,16 +16,16 @@ import tools.jackson.databind.node.ObjectNode;
 /**
  * A replay's figures as a person and as a program reads them.
  *
- * @param settings of the cache
+ * @param cache whose figures they are
  * @param report what was counted
  */
-record ReplaySummary(CacheSettings settings, ReplayReport report) {
+record ReplaySummary(CacheUnderReplay cache, ReplayReport report) {
 
   void print(PrintWriter out) {
     ReplayPlan plan = report.plan();
     Table table = new Table("ll")
         .line("workload", plan.workload().name())
-        .line("cache", cache())
+        .line("cache", cache.describe())
         .line("engine", format("ranks %d, layers %d, blocks of %s", plan.ranks(), plan.layers(),
             new ByteSize(plan.blockBytes())))
         .line("requests", count(report.requests()))
@@ -92,13 +92,9 @@ record ReplaySummary(CacheSettings settings, ReplayReport report) {
           .put("hit_rate", phase.hitRate())
           .put("recovered_extents", phase.recoveredExtents());
     }
-    node.putObject("settings")
-        .put("dram_bytes", settings.dram().bytes())
-        .put("ssd_bytes", settings.ssd().map(tier -> tier.capacity().bytes()).orElse(0L))
-        .put("memory", settings.memory().orElse("default"))
-        .put("storage", settings.storage().orElse("default"))
-        .put("policy", settings.policy().orElse("default"))
-        .put("seed", settings.seed())
+    ObjectNode settings = node.putObject("settings");
+    cache.describe(settings);
+    settings
         .put("block_bytes", plan.blockBytes())
         .put("world_size", plan.ranks())
         .put("layers", plan.layers());
@@ -116,15 +112,6 @@ record ReplaySummary(CacheSettings settings, ReplayReport report) {
       index++;
     }
     table.print(out);
-  }
-
-  private String cache() {
-    String tiers = settings.dram() + " DRAM"
-        + settings.ssd().map(tier -> ", " + tier.capacity() + " SSD in " + tier.directory()).orElse(", no SSD");
-    return tiers
-        + settings.policy().map(name -> ", policy " + name).orElse("")
-        + settings.memory().map(name -> ", memory " + name).orElse("")
-        + settings.storage().map(name -> ", storage " + name).orElse("");
   }
 
   private String share(long blocks) {

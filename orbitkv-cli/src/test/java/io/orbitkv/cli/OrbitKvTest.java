@@ -33,7 +33,7 @@ class OrbitKvTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"--help", "replay --help", "quickstart --help", "inspect --help", "bench --help",
+  @ValueSource(strings = {"--help", "replay --help", "manager --help", "quickstart --help", "inspect --help", "bench --help",
       "bench lookup --help", "bench ssd --help", "bench alloc --help", "--version", "bench ssd --version"})
   void helpAndVersionAreResults(String args) {
     Invocation run = Invocation.of(args.split(" "));
@@ -54,7 +54,11 @@ class OrbitKvTest {
   /** MULTI stands for a command line that is right but for what follows. */
   @ParameterizedTest
   @CsvSource(delimiter = '|', value = {
-      "replay | --workload multi-turn | Missing required option: '--dram=SIZE'",
+      "replay | --workload multi-turn | Missing required argument (specify one of these): ((--dram=SIZE",
+      "replay | --workload long-doc --manager /absent/manager.sock --workers 2 --restart-at 5 | --restart-at closes",
+      "replay | --workload long-doc --manager /absent/manager.sock --workers 0 | --workers is 0, expected at least 1",
+      "replay | --workload long-doc --manager /absent/manager.sock --workers 2 --world-size 3 | --world-size is 3 and",
+      "manager | --dram 0B | the cache has no memory",
       "replay | --dram 1GiB | Missing required argument (specify one of these): (--trace=FILE",
       "replay | --workload chat --dram 1GiB | workload 'chat' is not one of multi-turn, shared-prefix, long-doc",
       "replay | --trace /absent.jsonl --dram 1GiB | trace '/absent.jsonl' is not a file",

@@ -77,6 +77,12 @@ final class EmbeddedSession implements Session {
   }
 
   @Override
+  public RestoreGrant restore(long lease, int rank) {
+    return cache.turn(() -> new EmbeddedRestoreGrant(
+        cache, cache.core().restore(session, lease, rank), session.spec().layout().shardBytes()));
+  }
+
+  @Override
   public SaveGrant reserve(int rank, PrefixChain chain, int fromBlock, int toBlock) {
     return cache.turn(() -> new EmbeddedSaveGrant(
         cache, cache.core().reserve(session, rank, chain, fromBlock, toBlock), session.spec().layout().shardBytes()));

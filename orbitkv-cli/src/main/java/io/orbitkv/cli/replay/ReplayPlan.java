@@ -1,9 +1,13 @@
 package io.orbitkv.cli.replay;
 
+import io.orbitkv.api.Digest;
+import io.orbitkv.api.Namespace;
 import io.orbitkv.api.RefusedException;
+import io.orbitkv.api.SessionSpec;
 import io.orbitkv.api.ShardLayout;
 import io.orbitkv.api.spi.PageLayout;
 import io.orbitkv.cli.workload.Workload;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -51,6 +55,23 @@ public record ReplayPlan(
   /** Returns how a block is divided over the ranks. */
   public ShardLayout shards() {
     return new ShardLayout(ranks, Math.toIntExact(blockBytes / ranks));
+  }
+
+  /**
+   * Returns what the stand-in engine states when it attaches. The same shape has the same namespace in every run, so that a
+   * second replay over an SSD folder starts warm, and engines share what they saved.
+   *
+   * @param instance its name
+   */
+  SessionSpec session(String instance) {
+    PageLayout layout = pages();
+    int[] pageBytes = new int[layout.layers()];
+    Arrays.fill(pageBytes, layout.pageBytes());
+    Namespace namespace = Namespace.builder("orbitkv-replay", "1", Digest.ZERO)
+        .layout("layer-major", pageBytes)
+        .parallel(ranks, 1)
+        .build();
+    return new SessionSpec(instance, namespace, shards());
   }
 
   /** Returns each rank's pool: layer-major, with as many pages as the memory for it allows. */

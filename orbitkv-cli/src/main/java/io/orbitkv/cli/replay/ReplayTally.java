@@ -9,16 +9,18 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
 
 /** Counts a replay as it runs. Used by one thread. */
-final class ReplayTally {
+final class ReplayTally implements Tally {
 
   /** Wrong pages that are told one by one; the rest are only counted. */
   private static final int WRONG_PAGES_TOLD = 10;
 
   private static final long LONGEST_NANOS = 3_600_000_000_000L;
 
+  private final Consumer<String> notes;
   private final Histogram lookups = new Histogram(LONGEST_NANOS, 3);
   private final Histogram ssdWaits = new Histogram(LONGEST_NANOS, 3);
   private final List<ReplayReport.Phase> phases = new ArrayList<>();
@@ -38,6 +40,11 @@ final class ReplayTally {
   private long recoveredExtents;
   private long phaseRecovered;
 
+  /** @param notes told of the first wrong pages */
+  ReplayTally(Consumer<String> notes) {
+    this.notes = notes;
+  }
+
   void cacheOpened(int request, Optional<RecoveryReport> recovery) {
     phaseStart = request;
     queried = 0;
@@ -55,33 +62,41 @@ final class ReplayTally {
     phases.add(new ReplayReport.Phase(request - phaseStart, queried, hitDram, hitSsd, phaseRecovered));
   }
 
-  void served(int blocks, int fromDram, int fromSsd) {
+  @Override
+  public void served(int blocks, int fromDram, int fromSsd) {
     queried += blocks;
     hitDram += fromDram;
     hitSsd += fromSsd;
   }
 
-  void lookup(long nanos) {
+  @Override
+  public void lookup(long nanos) {
     lookups.recordValue(Math.min(nanos, LONGEST_NANOS));
   }
 
-  void ssdWait(long nanos) {
+  @Override
+  public void ssdWait(long nanos) {
     ssdWaits.recordValue(Math.min(nanos, LONGEST_NANOS));
   }
 
-  void restored(long bytes, long nanos) {
+  @Override
+  public void restored(long bytes, long nanos) {
     bytesRestored += bytes;
     restoreNanos += nanos;
   }
 
-  void saved(long bytes, long nanos) {
+  @Override
+  public void saved(long bytes, long nanos) {
     bytesSaved += bytes;
     saveNanos += nanos;
   }
 
-  /** Counts a wrong page and returns whether it should be told. */
-  boolean wrongPage() {
-    return ++wrongPages <= WRONG_PAGES_TOLD;
+  @Override
+  public void wrongPage(int request, int block, int rank, int layer) {
+    if (++wrongPages <= WRONG_PAGES_TOLD) {
+      notes.accept(
+          "wrong bytes: request " + (request + 1) + ", block " + block + ", rank " + rank + ", layer " + layer);
+    }
   }
 
   ReplayReport report(ReplayPlan plan, long elapsedNanos) {

@@ -147,6 +147,11 @@ public final class FakeCache implements Cache {
     }
 
     @Override
+    public RestoreGrant restore(long lease, int rank) {
+      throw new UnsupportedOperationException("leases of this cache have no numbers");
+    }
+
+    @Override
     public SaveGrant reserve(int rank, PrefixChain chain, int fromBlock, int toBlock) {
       return new FakeSave(spec, rank, chain, fromBlock, toBlock);
     }

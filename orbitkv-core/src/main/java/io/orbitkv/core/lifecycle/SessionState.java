@@ -6,7 +6,10 @@ public enum SessionState {
   OPEN,
   /** Admits nothing; grants of its holders are not ended yet. */
   CLOSING,
-  /** Its process vanished; what it was granted is quarantined. */
+  /**
+   * Ranks of it vanished: what they were granted is quarantined, and grants of the others are not ended yet. Admits
+   * nothing.
+   */
   LOST,
   /** Nothing of it is left. */
   CLOSED;
@@ -15,11 +18,11 @@ public enum SessionState {
   public enum Event {
     /** It was closed with grants outstanding. */
     CLOSE,
-    /** It was closed, or its last grant ended after that, with nothing outstanding. */
+    /** It was closed with nothing outstanding, or its last grant ended after it was closed or lost. */
     CLOSE_IDLE,
-    /** Its connection or process was lost. */
+    /** The connections or processes of some of its ranks, or of all, were lost. */
     LOSE,
-    /** Its process was seen fully reaped. */
+    /** The processes of some of its ranks, or of all, were seen fully reaped. */
     PROVE_GONE
   }
 
@@ -42,8 +45,9 @@ public enum SessionState {
         case CLOSE, PROVE_GONE -> throw new IllegalTransitionException(this, event);
       };
       case LOST -> switch (event) {
-        case PROVE_GONE -> CLOSED;
-        default -> throw new IllegalTransitionException(this, event);
+        case LOSE, PROVE_GONE -> LOST;
+        case CLOSE_IDLE -> CLOSED;
+        case CLOSE -> throw new IllegalTransitionException(this, event);
       };
       case CLOSED -> throw new IllegalTransitionException(this, event);
     };

@@ -11,6 +11,7 @@ import io.orbitkv.core.block.Scope;
 import io.orbitkv.core.lifecycle.ExtentState;
 import io.orbitkv.core.lifecycle.ResidenceState;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,6 +27,8 @@ final class Blocks implements AutoCloseable {
   private final BlockDirectory directory;
   private final List<Scope> scopes = new ArrayList<>();
   private final Map<ScopeName, Scope> scopesByName = new HashMap<>();
+  /** The numbers of scopes that were replaced. */
+  private final BitSet dropped = new BitSet();
   private final LongUnaryOperator recordBytes;
 
   /**
@@ -63,6 +66,26 @@ final class Blocks implements AutoCloseable {
           + " were stated; a change of layout must change the namespace");
     }
     return scope;
+  }
+
+  /**
+   * Gives the scopes of a namespace new numbers, so that no name leads to what is there now.
+   *
+   * @return the scopes as they were; {@link #isDropped} says which they are
+   */
+  List<Scope> drop(Namespace namespace) {
+    List<Scope> old = scopesByName.values().stream().filter(scope -> scope.namespace().equals(namespace)).toList();
+    for (Scope scope : old) {
+      dropped.set(scope.number());
+      scopesByName.remove(new ScopeName(namespace, scope.group()));
+      scope(namespace, scope.group(), scope.layout());
+    }
+    return old;
+  }
+
+  /** Returns whether no name leads to a row any more. */
+  boolean isDropped(int row) {
+    return dropped.get(table.scope(row));
   }
 
   Scope scopeOf(int row) {

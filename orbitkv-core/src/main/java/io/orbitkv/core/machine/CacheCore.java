@@ -2,6 +2,7 @@ package io.orbitkv.core.machine;
 
 import io.orbitkv.api.CacheStats;
 import io.orbitkv.api.ClosedException;
+import io.orbitkv.api.Namespace;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.QueryId;
 import io.orbitkv.api.RefusedException;
@@ -20,7 +21,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
+import java.util.function.IntPredicate;
 import java.util.function.LongSupplier;
 
 /**
@@ -30,6 +33,8 @@ import java.util.function.LongSupplier;
  * <p>It decides who may touch which bytes and when, and never touches them itself.
  */
 public final class CacheCore implements AutoCloseable {
+
+  private static final IntPredicate EVERY_RANK = rank -> true;
 
   private final MemoryPool pool;
   private final BlockStore store;
@@ -146,29 +151,68 @@ public final class CacheCore implements AutoCloseable {
     tier.pump();
   }
 
-  /** An engine instance vanished: what it was granted may still be in use and is quarantined. */
+  /** An engine instance vanished with all its ranks. */
   public void lose(CoreSession session) {
-    if (session.state() != SessionState.OPEN && session.state() != SessionState.CLOSING) {
+    lose(session, EVERY_RANK);
+  }
+
+  /**
+   * Ranks of an engine instance vanished, or its scheduler, which is no rank. The instance is lost as a whole: its
+   * queries are cancelled and its untaken leases given up. What the lost ranks were granted may still be in use and is
+   * quarantined; the others' grants go on until their holders end them. May come again for further ranks.
+   *
+   * @param ranks which ranks were lost
+   */
+  public void lose(CoreSession session, IntPredicate ranks) {
+    if (session.state() == SessionState.CLOSED) {
       return;
     }
-    counters.fault(Fault.SESSION_LOST);
+    if (session.state() != SessionState.LOST) {
+      counters.fault(Fault.SESSION_LOST);
+    }
     if (session.state() == SessionState.OPEN) {
       dropInterests(session);
     }
     session.on(SessionState.Event.LOSE);
-    session.saves.forEach(save -> save.on(SaveState.Event.LOSE));
-    session.restores.forEach(restore -> restore.on(RestoreState.Event.LOSE));
+    for (CoreSave save : session.saves) {
+      if (ranks.test(save.rank) && !save.isQuarantined()) {
+        save.on(SaveState.Event.LOSE);
+      }
+    }
+    for (CoreRestore restore : session.restores) {
+      if (ranks.test(restore.rank) && !restore.isQuarantined()) {
+        restore.on(RestoreState.Event.LOSE);
+      }
+    }
+    settle(session);
     tier.pump();
   }
 
-  /** A lost instance's process was seen fully reaped: nothing of it can touch memory any more. */
+  /** The processes of all ranks of a lost instance were seen fully reaped. */
   public void proveGone(CoreSession session) {
+    proveGone(session, EVERY_RANK);
+  }
+
+  /**
+   * The processes of ranks of a lost instance were seen fully reaped: nothing of them can touch memory any more, and what
+   * is quarantined for them is free. Nothing happens if the instance has nothing left.
+   *
+   * @param ranks whose processes; grants of a rank that was not lost stay
+   */
+  public void proveGone(CoreSession session, IntPredicate ranks) {
+    if (session.state() == SessionState.CLOSED) {
+      return;
+    }
     session.on(SessionState.Event.PROVE_GONE);
     for (CoreSave save : new ArrayList<>(session.saves)) {
-      saves.end(save, SaveState.Event.PROVE_GONE, new int[save.blocks()], new boolean[save.blocks()], now());
+      if (save.isQuarantined() && ranks.test(save.rank)) {
+        saves.end(save, SaveState.Event.PROVE_GONE, new int[save.blocks()], new boolean[save.blocks()], now());
+      }
     }
     for (CoreRestore restore : new ArrayList<>(session.restores)) {
-      leases.end(restore, RestoreState.Event.PROVE_GONE);
+      if (restore.isQuarantined() && ranks.test(restore.rank)) {
+        leases.end(restore, RestoreState.Event.PROVE_GONE);
+      }
     }
     settle(session);
     tier.pump();
@@ -176,11 +220,11 @@ public final class CacheCore implements AutoCloseable {
 
   private void dropInterests(CoreSession session) {
     new ArrayList<>(session.tickets.values()).forEach(queries::cancel);
-    new ArrayList<>(session.leases).forEach(leases::close);
+    new ArrayList<>(session.leases.values()).forEach(leases::close);
   }
 
   private void settle(CoreSession session) {
-    if (session.state() == SessionState.CLOSING && session.isIdle()) {
+    if ((session.state() == SessionState.CLOSING || session.state() == SessionState.LOST) && session.isIdle()) {
       session.on(SessionState.Event.CLOSE_IDLE);
     }
     if (session.state() == SessionState.CLOSED) {
@@ -221,6 +265,12 @@ public final class CacheCore implements AutoCloseable {
 
   // ---- leases and restores
 
+  /** Returns a lease that was handed over to a session and has not ended, by its number. */
+  public Optional<CoreLease> lease(CoreSession session, long id) {
+    CoreLease lease = session.leases.get(id);
+    return lease == null || !lease.handedOver ? Optional.empty() : Optional.of(lease);
+  }
+
   /** Gives up a lease's untaken shares. */
   public void close(CoreLease lease) {
     leases.close(lease);
@@ -231,6 +281,18 @@ public final class CacheCore implements AutoCloseable {
     requireOpen(session, "restore");
     requireRank(session, rank);
     return leases.take(session, lease, rank);
+  }
+
+  /**
+   * A rank takes its share of the lease with a number.
+   *
+   * @throws RefusedException if there is none, or no longer
+   */
+  public CoreRestore restore(CoreSession session, long leaseId, int rank) {
+    requireOpen(session, "restore");
+    CoreLease lease = lease(session, leaseId).orElseThrow(() -> new RefusedException("lease " + leaseId
+        + " of instance '" + session.spec().instance() + "' has ended, or there never was one; query again"));
+    return restore(session, lease, rank);
   }
 
   /** A rank submitted all its copies. */
@@ -283,6 +345,50 @@ public final class CacheCore implements AutoCloseable {
     saves.end(save, SaveState.Event.ABORT, new int[save.blocks()], new boolean[save.blocks()], now());
     settle(save.session);
     tier.pump();
+  }
+
+  // ---- an operator's orders
+
+  /**
+   * Puts blocks out of memory, in the order in which they would have to leave, until so many bytes are free or nothing is
+   * left that can leave. All of it is one event: whoever wants much freed under load asks for it in parts.
+   *
+   * @param bytes how many, at least; the last block may free more
+   * @return how many bytes were freed
+   */
+  public long evictMemory(long bytes) {
+    long freed = 0;
+    while (freed < bytes) {
+      long more = memory.evict();
+      if (more == 0) {
+        break;
+      }
+      freed += more;
+    }
+    tier.pump();
+    return freed;
+  }
+
+  /**
+   * Forgets every block of a namespace: from now on its names lead nowhere, and sessions that attach to it begin with
+   * nothing. Memory that the SSD is being written from is freed when that has ended. The SSD forgets with its index:
+   * what a segment holds of the namespace is found again by a restart that comes before the segment was filled anew.
+   *
+   * <p>Looks at every row of the table, in one event.
+   *
+   * @return how many blocks were forgotten
+   * @throws RefusedException if an instance of the namespace is attached, or has grants that are not ended
+   */
+  public long drop(Namespace namespace) {
+    for (CoreSession session : sessions) {
+      if (session.scope.namespace().equals(namespace)) {
+        throw new RefusedException("namespace " + namespace + " is in use by instance '" + session.spec().instance()
+            + "', which is " + session.state() + "; drop it when that has closed and ended its grants");
+      }
+    }
+    long dropped = new Purge(blocks, memory, arrivals, tier).run(namespace);
+    tier.pump();
+    return dropped;
   }
 
   // ---- the store and the clock
@@ -339,9 +445,10 @@ public final class CacheCore implements AutoCloseable {
     for (CoreSession session : sessions) {
       if (session.state() == SessionState.LOST) {
         // Ranks that save the same block share its extent.
-        bytes += session.saves.stream().flatMap(save -> Arrays.stream(save.fills)).filter(Objects::nonNull).distinct()
-            .count() * session.scope.recordBytes();
-        bytes += session.restores.stream().map(restore -> restore.lease).distinct().mapToLong(CoreLease::bytes).sum();
+        bytes += session.saves.stream().filter(CoreSave::isQuarantined).flatMap(save -> Arrays.stream(save.fills))
+            .filter(Objects::nonNull).distinct().count() * session.scope.recordBytes();
+        bytes += session.restores.stream().filter(CoreRestore::isQuarantined).map(restore -> restore.lease).distinct()
+            .mapToLong(CoreLease::bytes).sum();
       }
     }
     return bytes;

@@ -14,6 +14,8 @@ public final class CoreLease {
   final long deadline;
   final BitSet taken = new BitSet();
   int restores;
+  /** Set when a caller fetched it: before that nobody can use it. */
+  boolean handedOver;
   LeaseState state = LeaseState.HELD;
 
   CoreLease(long id, CoreSession session, int row, int blocks, long bytes, long deadline) {

@@ -55,4 +55,10 @@ public record CoreLimits(
     return new CoreLimits(total, Math.min(total, sessionLeaseBytes == leaseBytes ? total : sessionLeaseBytes), sessions,
         ticketsPerSession, tickets, leasesPerSession, savesPerSession, writesInFlight, ticketLife, leaseLife, fillLife);
   }
+
+  /** Returns the same bounds with another lease budget for one session, at most that of all. */
+  public CoreLimits withSessionLeaseBytes(long one) {
+    return new CoreLimits(leaseBytes, Math.min(leaseBytes, one), sessions, ticketsPerSession, tickets, leasesPerSession,
+        savesPerSession, writesInFlight, ticketLife, leaseLife, fillLife);
+  }
 }

@@ -26,9 +26,18 @@ public final class CoreRestore {
     return shardsAt[block];
   }
 
+  /** Returns the bytes of memory that its lease pins, which ranks that restore the same prefix share. */
+  public long bytes() {
+    return lease.bytes;
+  }
+
   /** Returns where it is in its life. */
   public RestoreState state() {
     return state;
+  }
+
+  boolean isQuarantined() {
+    return state == RestoreState.QUARANTINED;
   }
 
   void on(RestoreState.Event event) {

@@ -41,6 +41,11 @@ public final class CoreSave {
     return wanted;
   }
 
+  /** Returns the bytes of memory of the wanted blocks, which ranks that save the same blocks share. */
+  public long bytes() {
+    return wanted * session.scope.recordBytes();
+  }
+
   /** Returns whether a block is wanted. */
   public boolean wants(int block) {
     return block >= first && block - first < fills.length && fills[block - first] != null;
@@ -63,6 +68,10 @@ public final class CoreSave {
   /** Returns where it is in its life. */
   public SaveState state() {
     return state;
+  }
+
+  boolean isQuarantined() {
+    return state == SaveState.QUARANTINED;
   }
 
   void on(SaveState.Event event) {

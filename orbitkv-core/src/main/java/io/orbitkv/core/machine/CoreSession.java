@@ -5,6 +5,7 @@ import io.orbitkv.core.block.Scope;
 import io.orbitkv.core.lifecycle.SessionState;
 import io.orbitkv.core.lifecycle.TicketState;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
@@ -16,7 +17,8 @@ public final class CoreSession {
   final Scope scope;
   final Budget budget;
   final Map<Long, CoreTicket> tickets = new HashMap<>();
-  final Set<CoreLease> leases = new LinkedHashSet<>();
+  /** By number; one that no caller fetched yet is among them. */
+  final Map<Long, CoreLease> leases = new LinkedHashMap<>();
   /** Saves that are granted memory; one that wants nothing has nothing to end. */
   final Set<CoreSave> saves = new LinkedHashSet<>();
   final Set<CoreRestore> restores = new LinkedHashSet<>();
@@ -39,6 +41,31 @@ public final class CoreSession {
   /** Returns where it is in its life. */
   public SessionState state() {
     return state;
+  }
+
+  /** Returns how many of its queries are not final. */
+  public int liveTickets() {
+    return tickets.size();
+  }
+
+  /** Returns how many of its leases are not retired. */
+  public int liveLeases() {
+    return leases.size();
+  }
+
+  /** Returns how many of its saves are not ended. */
+  public int liveSaves() {
+    return saves.size();
+  }
+
+  /** Returns how many of its restores are not retired. */
+  public int liveRestores() {
+    return restores.size();
+  }
+
+  /** Returns the bytes charged to its leases and pending reads. */
+  public long leasedBytes() {
+    return budget.used();
   }
 
   /** Returns where the first shard begins in a record. */

@@ -34,7 +34,7 @@ final class Leases {
   /** Makes a lease of a row that is held for it and bytes that are charged for it. */
   CoreLease create(CoreSession session, int row, int blocks, long bytes) {
     CoreLease lease = new CoreLease(++lastId, session, row, blocks, bytes, clock.getAsLong() + lifeNanos);
-    session.leases.add(lease);
+    session.leases.put(lease.id, lease);
     expiring.add(lease);
     return lease;
   }
@@ -113,7 +113,7 @@ final class Leases {
   }
 
   private void retire(CoreLease lease) {
-    lease.session.leases.remove(lease);
+    lease.session.leases.remove(lease.id);
     lease.session.budget.refund(lease.bytes);
     total.refund(lease.bytes);
     memory.release(lease.row);

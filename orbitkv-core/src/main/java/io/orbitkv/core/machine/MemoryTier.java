@@ -58,7 +58,7 @@ final class MemoryTier {
   /** Takes an extent, evicting until one is free. Rows that the caller relies on must be held. */
   long allocate(Scope scope) {
     long at = pool.allocate(scope.recordBytes());
-    for (int evicted = 0; at == MemoryPool.NONE && evicted < MAX_EVICTIONS && evict(); evicted++) {
+    for (int evicted = 0; at == MemoryPool.NONE && evicted < MAX_EVICTIONS && evict() > 0; evicted++) {
       at = pool.allocate(scope.recordBytes());
     }
     return at;
@@ -69,24 +69,43 @@ final class MemoryTier {
     return order.admits(fingerprint, parent != BlockTable.NONE && table.isResident(parent) ? parent : EvictionOrder.NONE);
   }
 
-  /** Evicts one block, the order's choice. */
-  boolean evict() {
+  /**
+   * Evicts one block, the order's choice.
+   *
+   * @return the bytes that it took, or zero if no block can leave
+   */
+  long evict() {
     int row = order.victim();
     if (row == EvictionOrder.NONE) {
-      return false;
+      return 0;
     }
     if (!table.flag(row, BlockTable.FLAG_RELEASED)) {
       throw new IllegalStateException("the policy chose row " + row + ", which cannot leave");
     }
+    long bytes = blocks.scopeOf(row).recordBytes();
+    putOut(row, true);
+    return bytes;
+  }
+
+  /** Puts a row out of memory if it can leave, and then its ancestors likewise. */
+  void withdraw(int row) {
+    int next = row;
+    while (next != BlockTable.NONE && table.flag(next, BlockTable.FLAG_RELEASED)) {
+      int parent = table.parent(next);
+      putOut(next, false);
+      next = parent;
+    }
+  }
+
+  private void putOut(int row, boolean evicted) {
     int parent = table.parent(row);
     table.flag(row, BlockTable.FLAG_RELEASED, false);
-    order.removed(row, true);
+    order.removed(row, evicted);
     table.on(row, ResidenceState.Event.EVICT);
     resident--;
     pool.free(leave(row, parent));
     onEvicted.accept(row);
     refresh(parent);
-    return true;
   }
 
   /** Gives an extent of a row without one, to be written by {@code event}. */

@@ -216,6 +216,7 @@ final class Queries {
   CoreLease claim(CoreTicket ticket) {
     CoreLease lease = ticket.lease;
     end(ticket, TicketState.Event.CLAIM);
+    lease.handedOver = true;
     int inMemory = ticket.hitInMemory();
     answered(ticket, inMemory, lease.blocks - inMemory);
     return lease;

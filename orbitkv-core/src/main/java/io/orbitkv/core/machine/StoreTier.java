@@ -216,6 +216,23 @@ final class StoreTier {
     }
   }
 
+  /** Gives up what a row has on the SSD or wants there, and all that depends on it: its block was dropped. */
+  void drop(int row) {
+    switch (table.extent(row)) {
+      case ABSENT -> { }
+      case DIRTY -> undirty(row);
+      case WRITING, COMMITTED -> dropTree(row, ExtentState.Event.RECLAIM);
+    }
+  }
+
+  /** Ends the hold of a transfer; a block that was dropped meanwhile has stayed in memory for it alone. */
+  private void release(int row) {
+    memory.release(row);
+    if (blocks.isDropped(row)) {
+      memory.withdraw(row);
+    }
+  }
+
   /** Does what can be done now: empties segments, opens them, and submits writes. Called after every event. */
   void pump() {
     if (store == null) {
@@ -474,7 +491,7 @@ final class StoreTier {
     if (status != StoreStatus.OK) {
       writeFailed(status);
     }
-    memory.release(row);
+    release(row);
   }
 
   private void writeFailed(StoreStatus status) {
@@ -669,7 +686,7 @@ final class StoreTier {
       carry.from.rows.add(carry.row);
     }
     if (carry.source == StoreRequest.Carry.Source.RESIDENT) {
-      memory.release(carry.row);
+      release(carry.row);
     } else {
       memory.free(carry.memoryAt);
     }

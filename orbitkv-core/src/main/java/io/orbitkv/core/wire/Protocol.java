@@ -13,6 +13,12 @@ public final class Protocol {
   /** Most bytes of a frame's body: a chain of the greatest length and what goes with it. */
   public static final int MAX_FRAME_BYTES = PrefixChain.MAX_BLOCKS * Digest.BYTES + 4096;
 
+  /** Most bytes of a text in UTF-8. */
+  public static final int MAX_TEXT_BYTES = 1024;
+
+  /** Most keys of a map. */
+  public static final int MAX_KEYS = 256;
+
   /** The member that asks and holds no shards. */
   public static final int SCHEDULER = -1;
 

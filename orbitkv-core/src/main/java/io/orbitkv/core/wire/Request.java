@@ -34,10 +34,12 @@ public sealed interface Request {
    * @param namespace what its bytes mean
    * @param ranks how many ranks hold a shard of each block
    * @param shardBytes bytes of one rank's shard of one block
+   * @param blockTokens tokens of one block, for figures in tokens; zero if not stated
    * @param member which part of it this connection is: a rank, {@link Protocol#SCHEDULER} or {@link
    *     Protocol#ALL_RANKS}
    */
-  record Register(String instance, long incarnation, Digest namespace, int ranks, int shardBytes, int member)
+  record Register(
+      String instance, long incarnation, Digest namespace, int ranks, int shardBytes, int blockTokens, int member)
       implements Request {}
 
   /** Asks for the longest stored prefix of a chain; asked again with the same id and chain, it polls. */

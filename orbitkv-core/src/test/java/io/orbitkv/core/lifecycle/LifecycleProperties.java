@@ -42,7 +42,7 @@ class LifecycleProperties {
       new Lifecycle<>(SessionState.class, SessionState.Event.class, SessionState::on, """
           OPEN:    CLOSE -> CLOSING, CLOSE_IDLE -> CLOSED, LOSE -> LOST
           CLOSING: CLOSE_IDLE -> CLOSED, LOSE -> LOST
-          LOST:    PROVE_GONE -> CLOSED
+          LOST:    LOSE -> LOST, PROVE_GONE -> LOST, CLOSE_IDLE -> CLOSED
           CLOSED:  final"""),
       new Lifecycle<>(ResidenceState.class, ResidenceState.Event.class, ResidenceState::on, """
           ABSENT:   GRANT -> FILLING, READ -> LOADING

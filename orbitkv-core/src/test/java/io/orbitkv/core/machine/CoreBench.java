@@ -162,7 +162,7 @@ final class CoreBench implements AutoCloseable {
 
   /** Puts out of memory everything that can leave. */
   void evictAll() {
-    while (core.memory().evict()) {
+    while (core.memory().evict() > 0) {
       check();
     }
   }

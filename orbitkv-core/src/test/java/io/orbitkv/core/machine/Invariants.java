@@ -64,7 +64,7 @@ public final class Invariants {
       for (CoreTicket ticket : session.tickets.values()) {
         require(ticket.deadline - now > 0, "a query waits past its deadline");
       }
-      for (CoreLease lease : session.leases) {
+      for (CoreLease lease : session.leases.values()) {
         require(lease.state != LeaseState.HELD || lease.deadline - now > 0, "a lease is held past its deadline");
       }
     }
@@ -90,6 +90,7 @@ public final class Invariants {
       require(session.saves.size() <= limits.savesPerSession(), "more saves of a session than the bound");
       require(session.budget.used() <= limits.sessionLeaseBytes(), "the budget of a session is exceeded");
       require(session.state != SessionState.CLOSED, "a closed session is kept");
+      require(session.state == SessionState.OPEN || !session.isIdle(), "a session that has nothing left is kept");
       for (CoreTicket ticket : session.tickets.values()) {
         require(!ticket.state.isFinal(), "a final ticket is kept");
         if (ticket.state == TicketState.PENDING) {
@@ -98,7 +99,7 @@ public final class Invariants {
           pending(ticket);
         }
       }
-      for (CoreLease lease : session.leases) {
+      for (CoreLease lease : session.leases.values()) {
         require(lease.state != LeaseState.RETIRED, "a retired lease is kept");
         ofSession += lease.bytes;
         hold(lease.row);
@@ -113,12 +114,13 @@ public final class Invariants {
       for (CoreRestore restore : session.restores) {
         require(restore.lease.state != LeaseState.RETIRED, "a restore outlives its lease");
         require(restore.state != RestoreState.RETIRED, "a retired restore is kept");
-        require((restore.state == RestoreState.QUARANTINED) == (session.state == SessionState.LOST),
-            "quarantine is for lost sessions, and for all they hold");
+        require(restore.state != RestoreState.QUARANTINED || session.state == SessionState.LOST,
+            "a restore of a session that is not lost is quarantined");
       }
       for (CoreSave save : session.saves) {
-        require((save.state == SaveState.QUARANTINED) == (session.state == SessionState.LOST),
-            "quarantine is for lost sessions, and for all they hold");
+        require(save.state != SaveState.ENDED, "a save that ended is kept");
+        require(save.state != SaveState.QUARANTINED || session.state == SessionState.LOST,
+            "a save of a session that is not lost is quarantined");
         for (Arrivals.Fill fill : save.fills) {
           if (fill != null && fill.row == BlockTable.NONE) {
             extents.add(fill.memoryAt);
@@ -240,6 +242,8 @@ public final class Invariants {
       require(canLeave == table.flag(row, BlockTable.FLAG_RELEASED), row,
           " can leave and is not offered, or the reverse");
       require(residence != ResidenceState.ABSENT || extent != ExtentState.ABSENT, row, " holds nothing");
+      require(!core.blocks().isDropped(row) || extent == ExtentState.ABSENT && residence == ResidenceState.RESIDENT
+          && !canLeave, row, " was dropped and is still there");
     }
     require(used == table.rows(), "rows are counted wrong");
     require(resident == core.memory().resident(), "resident blocks are counted wrong");

@@ -1,11 +1,13 @@
 package io.orbitkv.core.machine;
 
+import io.orbitkv.api.Namespace;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.core.block.BlockTable;
 import io.orbitkv.core.lifecycle.ExtentState;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.IntPredicate;
+import java.util.stream.IntStream;
 
 /** What a core could serve and what it is doing, found the slow way. */
 public final class Inventory {
@@ -26,6 +28,13 @@ public final class Inventory {
       }
     }
     return places;
+  }
+
+  /** Returns how many blocks of a namespace can be named and are in memory, on their way there, or on the SSD. */
+  public static long blocks(CacheCore core, Namespace namespace) {
+    BlockTable table = core.blocks().table();
+    return IntStream.range(0, table.limit()).filter(row -> table.exists(row) && !core.blocks().isDropped(row)
+        && core.blocks().scopeOf(row).namespace().equals(namespace)).count();
   }
 
   /** Returns how many leading blocks of a chain are in memory for a session to see. */

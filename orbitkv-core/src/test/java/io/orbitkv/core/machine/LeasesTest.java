@@ -9,6 +9,7 @@ import io.orbitkv.api.RefusedException;
 import io.orbitkv.core.lifecycle.IllegalTransitionException;
 import io.orbitkv.core.lifecycle.LeaseState;
 import io.orbitkv.core.lifecycle.RestoreState;
+import io.orbitkv.core.lifecycle.TicketState;
 import org.junit.jupiter.api.Test;
 
 class LeasesTest {
@@ -76,6 +77,30 @@ class LeasesTest {
           .isInstanceOf(RefusedException.class).hasMessageContaining("belongs to instance");
       assertThat(lease.state()).isEqualTo(LeaseState.HELD);
       assertThat(bench.matches(bench.core.restore(session, lease, 0), CHAIN, 0)).isTrue();
+    }
+  }
+
+  @Test
+  void aLease_isFoundByItsNumber_fromWhenItIsHandedOverUntilItEnds() {
+    try (CoreBench bench = CoreBench.ofMemory(8)) {
+      CoreSession session = bench.attach();
+      bench.save(session, CHAIN);
+      CoreTicket ticket = bench.core.query(session, CHAIN);
+      assertThat(ticket.state()).isEqualTo(TicketState.READY);
+      long next = 1;
+      assertThatThrownBy(() -> bench.core.restore(session, next, 0)).as("before anybody fetched it")
+          .isInstanceOf(RefusedException.class).hasMessageContainingAll("lease 1", "'engine'", "query again");
+      CoreLease lease = bench.core.claim(ticket);
+      assertThat(lease.id()).isEqualTo(next);
+      assertThat(bench.core.lease(session, next)).contains(lease);
+      CoreSession other = bench.attach();
+      assertThat(bench.core.lease(other, next)).as("for another session").isEmpty();
+      assertThatThrownBy(() -> bench.core.restore(other, next, 0)).isInstanceOf(RefusedException.class);
+      CoreRestore restore = bench.core.restore(session, next, 0);
+      assertThat(bench.matches(restore, CHAIN, 0)).isTrue();
+      bench.core.drained(restore);
+      assertThat(bench.core.lease(session, next)).isEmpty();
+      assertThatThrownBy(() -> bench.core.restore(session, next, 0)).isInstanceOf(RefusedException.class);
     }
   }
 

@@ -122,6 +122,78 @@ class SessionsTest {
   }
 
   @Test
+  void lose_ofOneRank_quarantinesItsGrants_andLeavesTheOthersToTheirHolders() {
+    try (CoreBench bench = CoreBench.ofMemory(16)) {
+      CoreSession session = bench.attach(0, 2);
+      bench.save(session, CHAIN);
+      CoreTicket ticket = bench.core.query(session, CHAIN);
+      CoreLease lease = bench.lease(session, CHAIN);
+      CoreRestore lost = bench.core.restore(session, lease, 1);
+      CoreRestore other = bench.core.restore(session, lease, 0);
+      CoreSave save = bench.core.reserve(session, 0, chain(9), 0, 1);
+      bench.core.reserve(session, 1, chain(8), 0, 1);
+      bench.core.lose(session, rank -> rank == 1);
+      bench.check();
+      assertThat(session.state()).isEqualTo(SessionState.LOST);
+      assertThat(ticket.state()).isEqualTo(TicketState.CANCELLED);
+      assertThat(lost.state()).isEqualTo(RestoreState.QUARANTINED);
+      assertThat(bench.core.stats().quarantinedBytes()).as("what rank 1 restores and what it saves")
+          .isEqualTo(lease.bytes() + bench.recordBytes);
+      bench.core.enqueued(other);
+      bench.core.drained(other);
+      assertThat(bench.fill(save, 0, chain(9))).as("a commit after the loss counts").isOne();
+      assertThatThrownBy(() -> bench.core.drained(lost)).isInstanceOf(IllegalTransitionException.class);
+      bench.evictAll();
+      assertThat(bench.matches(lost, CHAIN, 1)).isTrue();
+      bench.core.proveGone(session, rank -> rank == 0);
+      assertThat(session.state()).as("rank 1 may still copy").isEqualTo(SessionState.LOST);
+      bench.core.proveGone(session, rank -> rank == 1);
+      assertThat(session.state()).isEqualTo(SessionState.CLOSED);
+      assertThat(bench.core.stats().quarantinedBytes()).isZero();
+      assertThat(bench.fault(Fault.SESSION_LOST)).isOne();
+      bench.fill(bench.core.reserve(bench.attach(0, 2), 1, chain(9), 0, 1), 1, chain(9));
+      assertThat(bench.hit(bench.attach(0, 2), chain(9))).as("saved by rank 0 of the lost instance").isOne();
+    }
+  }
+
+  @Test
+  void lose_comesAgainForFurtherRanks_alsoOfAClosingSession() {
+    try (CoreBench bench = CoreBench.ofMemory(16)) {
+      CoreSession session = bench.attach(0, 3);
+      CoreSave[] saves = new CoreSave[3];
+      for (int rank = 0; rank < 3; rank++) {
+        saves[rank] = bench.core.reserve(session, rank, CHAIN, 0, 4);
+      }
+      bench.core.close(session);
+      bench.core.lose(session, rank -> rank == 0);
+      bench.core.lose(session, rank -> rank <= 1);
+      assertThat(saves).extracting(CoreSave::state)
+          .containsExactly(SaveState.QUARANTINED, SaveState.QUARANTINED, SaveState.GRANTED);
+      bench.core.proveGone(session);
+      assertThat(saves).extracting(CoreSave::state).as("a proof is for those that were lost")
+          .containsExactly(SaveState.ENDED, SaveState.ENDED, SaveState.GRANTED);
+      bench.core.abort(saves[2]);
+      assertThat(session.state()).isEqualTo(SessionState.CLOSED);
+      assertThat(bench.pool.extents()).isEmpty();
+    }
+  }
+
+  @Test
+  void lose_ofASessionWithoutGrants_isItsEnd_andALaterProofIsNothing() {
+    try (CoreBench bench = CoreBench.ofMemory(8)) {
+      CoreSession session = bench.attach();
+      bench.save(session, CHAIN);
+      CoreLease lease = bench.lease(session, CHAIN);
+      bench.core.lose(session, rank -> false);
+      assertThat(lease.state()).isEqualTo(LeaseState.RETIRED);
+      assertThat(session.state()).isEqualTo(SessionState.CLOSED);
+      bench.core.proveGone(session);
+      bench.core.lose(session);
+      assertThat(bench.fault(Fault.SESSION_LOST)).isOne();
+    }
+  }
+
+  @Test
   void proveGone_isForLostSessions() {
     try (CoreBench bench = CoreBench.ofMemory(8)) {
       CoreSession session = bench.attach();

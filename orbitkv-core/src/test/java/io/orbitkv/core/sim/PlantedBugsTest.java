@@ -57,6 +57,11 @@ class PlantedBugsTest {
       new PlantedBug(2, "a block leaves memory before its children", "machine/MemoryTier.java",
           "table.holds(row) == 0 && table.memoryChildren(row) == 0", "table.holds(row) == 0"),
 
+      new PlantedBug(2, "a namespace that was dropped keeps its names", "machine/Blocks.java",
+          "      scopesByName.remove(new ScopeName(namespace, scope.group()));\n", ""),
+      new PlantedBug(2, "a dropped block is still on the SSD", "machine/Purge.java",
+          "    forEachRow(scopes, store::drop);\n", ""),
+
       // 3. Knowing that bytes exist never authorises touching them.
 
       new PlantedBug(3, "any session can use a lease", "machine/Leases.java",
@@ -66,6 +71,9 @@ class PlantedBugsTest {
               + "      throw",
           "if (session.state() == null) {\n"
               + "      throw"),
+
+      new PlantedBug(3, "a lease can be used before it is handed over", "machine/CacheCore.java",
+          "lease == null || !lease.handedOver ?", "lease == null ?"),
 
       // 4. Memory is used again only after proof that nothing was submitted, or of drain.
 
@@ -90,11 +98,37 @@ class PlantedBugsTest {
       new PlantedBug(4, "the first drain retires a lease", "machine/Leases.java",
           "lease.restores == 0 && lease.state == LeaseState.DRAINING", "lease.state == LeaseState.DRAINING"),
       new PlantedBug(4, "a lost session's saves are ended at once", "machine/CacheCore.java",
-          "session.saves.forEach(save -> save.on(SaveState.Event.LOSE));",
-          "new ArrayList<>(session.saves).forEach(this::abort);"),
+          "        save.on(SaveState.Event.LOSE);\n"
+              + "      }\n"
+              + "    }\n",
+          "        save.hashCode();\n"
+              + "      }\n"
+              + "    }\n"
+              + "    new ArrayList<>(session.saves).stream().filter(save -> ranks.test(save.rank)).forEach(this::abort);\n"),
       new PlantedBug(4, "a lost session's restores are ended at once", "machine/CacheCore.java",
-          "session.restores.forEach(restore -> restore.on(RestoreState.Event.LOSE));",
-          "new ArrayList<>(session.restores).forEach(restore -> leases.end(restore, RestoreState.Event.DRAIN));"),
+          "for (CoreRestore restore : session.restores) {\n"
+              + "      if (ranks.test(restore.rank) && !restore.isQuarantined()) {\n"
+              + "        restore.on(RestoreState.Event.LOSE);",
+          "for (CoreRestore restore : new ArrayList<>(session.restores)) {\n"
+              + "      if (ranks.test(restore.rank) && !restore.isQuarantined()) {\n"
+              + "        leases.end(restore, RestoreState.Event.DRAIN);"),
+      new PlantedBug(4, "a lost rank takes the others' saves along", "machine/CacheCore.java",
+          "if (ranks.test(save.rank) && !save.isQuarantined()) {", "if (!save.isQuarantined()) {"),
+      new PlantedBug(4, "a rank that is lost later keeps its restores", "machine/CacheCore.java",
+          "if (ranks.test(restore.rank) && !restore.isQuarantined()) {",
+          "if (ranks.test(restore.rank) && session.isIdle()) {"),
+      new PlantedBug(4, "proof for one rank frees what another writes", "machine/CacheCore.java",
+          "if (save.isQuarantined() && ranks.test(save.rank)) {", "if (save.isQuarantined()) {"),
+      new PlantedBug(4, "proof for a rank ends the restores of one that lives", "machine/CacheCore.java",
+          "if (restore.isQuarantined() && ranks.test(restore.rank)) {", "if (ranks.test(restore.rank)) {"),
+      new PlantedBug(4, "one proof closes a lost session", "machine/CacheCore.java",
+          "if ((session.state() == SessionState.CLOSING || session.state() == SessionState.LOST) && session.isIdle()) {",
+          "if (session.state() == SessionState.LOST || session.state() == SessionState.CLOSING && session.isIdle()) {"),
+      new PlantedBug(4, "a dropped block takes memory from the write to the SSD", "machine/MemoryTier.java",
+          "while (next != BlockTable.NONE && table.flag(next, BlockTable.FLAG_RELEASED)) {",
+          "while (next != BlockTable.NONE && table.isResident(next) && table.memoryChildren(next) == 0) {"),
+      new PlantedBug(4, "a dropped block stays in memory when its write has ended", "machine/StoreTier.java",
+          "    if (blocks.isDropped(row)) {", "    if (row < 0) {"),
       new PlantedBug(4, "a block that is dropped takes memory from its writers", "machine/Arrivals.java",
           "        if (fill.writers == 0) {\n"
               + "          memory.free(at);",
@@ -134,6 +168,9 @@ class PlantedBugsTest {
           "      busy(ticket, total.limit() +",
           "      total.charge(1);\n"
               + "      busy(ticket, total.limit() +"),
+
+      new PlantedBug(5, "a namespace is dropped under its sessions", "machine/CacheCore.java",
+          "if (session.scope.namespace().equals(namespace)) {", "if (session.scope.namespace() == null) {"),
 
       // 6. Cancelling drops interest, never submitted work.
 
@@ -188,6 +225,8 @@ class PlantedBugsTest {
           "return bytes <= limit - used;", "return bytes <= limit;"),
       new PlantedBug(8, "writes have no bound", "machine/StoreTier.java",
           "writes < writeLimit() && ensureOpen(false)", "ensureOpen(false)"),
+      new PlantedBug(8, "an eviction that was asked for takes everything", "machine/CacheCore.java",
+          "while (freed < bytes) {", "while (freed >= 0) {"),
       new PlantedBug(8, "queries never expire", "machine/Queries.java",
           "if (ticket.deadline - now <= 0) {", "if (ticket.deadline - now < Long.MIN_VALUE / 2) {"),
       new PlantedBug(8, "a charge is not paid back", "machine/Leases.java",

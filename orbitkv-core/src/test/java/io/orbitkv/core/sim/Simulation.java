@@ -90,7 +90,8 @@ final class Simulation implements AutoCloseable {
 
   record Asked(CoreTicket ticket, PrefixChain chain, Engine engine) {}
 
-  record Engine(CoreSession session, int model) {}
+  /** An instance, and those of its ranks that were lost. */
+  record Engine(CoreSession session, int model, BitSet lostRanks) {}
 
   final RandomGenerator random;
   private final boolean withStore;
@@ -107,16 +108,18 @@ final class Simulation implements AutoCloseable {
   /** The grants that ended last; their holders might end them again. */
   Restoring drained;
   Saving ended;
-  private final List<Restoring> restoring = new ArrayList<>();
-  private final List<Saving> saving = new ArrayList<>();
+  final List<Restoring> restoring = new ArrayList<>();
+  final List<Saving> saving = new ArrayList<>();
   private final List<Engine> lost = new ArrayList<>();
   /** Engines that were closed or lost, and perhaps do not know it. */
   final List<Engine> gone = new ArrayList<>();
   /** Every query of the core's, and the leases of those that were hits: what its counters must say. */
   private final List<Asked> everAsked = new ArrayList<>();
   private final Map<CoreTicket, CoreLease> claimed = new IdentityHashMap<>();
-  /** Blocks of which every rank has committed its shard at least once. */
+  /** Blocks of which every rank has committed its shard at least once since they were dropped last. */
   private final Set<String> everSaved = new HashSet<>();
+  /** Blocks that were dropped: a restart may find them again. */
+  private final Set<String> everDropped = new HashSet<>();
   /** Bytes of the shards that ranks committed, and of those that they drained, since the core was made. */
   private long bytesSaved;
   private long bytesRestored;
@@ -199,7 +202,24 @@ final class Simulation implements AutoCloseable {
       }
     }
     restoring.forEach(this::compare);
+    checkQuarantine();
     checkCounters();
+  }
+
+  /** The grants of lost ranks are quarantined, and of no others. */
+  private void checkQuarantine() {
+    for (Saving s : saving) {
+      boolean lostRank = s.engine.lostRanks.get(s.rank) && s.save.wanted() > 0;
+      if (lostRank != (s.save.state() == SaveState.QUARANTINED)) {
+        throw new Violation("a save of rank " + s.rank + " is " + s.save.state() + ", lost are " + s.engine.lostRanks);
+      }
+    }
+    for (Restoring r : restoring) {
+      if (r.engine.lostRanks.get(r.rank) != (r.restore.state() == RestoreState.QUARANTINED)) {
+        throw new Violation(
+            "a restore of rank " + r.rank + " is " + r.restore.state() + ", lost are " + r.engine.lostRanks);
+      }
+    }
   }
 
   /** What the core counted must be what callers were told. */
@@ -253,10 +273,10 @@ final class Simulation implements AutoCloseable {
   }
 
   private long quarantined(Engine engine) {
-    long extents = saving.stream().filter(s -> s.engine == engine).flatMapToLong(s -> Arrays.stream(s.numbers))
-        .filter(number -> number != 0).distinct().count();
-    return extents * recordBytes(engine.model) + restoring.stream().filter(r -> r.engine == engine)
-        .map(Restoring::lease).distinct().mapToLong(CoreLease::bytes).sum();
+    long extents = saving.stream().filter(s -> s.engine == engine && engine.lostRanks.get(s.rank))
+        .flatMapToLong(s -> Arrays.stream(s.numbers)).filter(number -> number != 0).distinct().count();
+    return extents * recordBytes(engine.model) + restoring.stream()
+        .filter(r -> r.engine == engine && engine.lostRanks.get(r.rank)).map(Restoring::lease).distinct().mapToLong(CoreLease::bytes).sum();
   }
 
   private void step() {
@@ -305,15 +325,17 @@ final class Simulation implements AutoCloseable {
   }
 
   private void rare() {
-    switch (random.nextInt(12)) {
+    switch (random.nextInt(16)) {
       case 0 -> closeEngine();
-      case 1 -> loseEngine();
+      case 1, 12 -> loseEngine();
       case 2, 3 -> proveGone();
       case 4 -> restart();
       case 5 -> crash();
       case 6, 7 -> now += 100;
       case 8, 9 -> damage();
       case 10 -> core.sealStore();
+      case 13 -> evict();
+      case 14 -> drop();
       default -> trespass();
     }
   }
@@ -333,7 +355,7 @@ final class Simulation implements AutoCloseable {
     boolean large = recordBytes(model) > pool.capacityBytes();
     try {
       engines.add(new Engine(core.attach(new SessionSpec(
-          "engine", namespace(model), layout(model), BLOCK_TOKENS * random.nextInt(2))), model));
+          "engine", namespace(model), layout(model), BLOCK_TOKENS * random.nextInt(2))), model, new BitSet()));
       if (full) {
         throw new Violation("more engines were attached than the bound");
       }
@@ -375,15 +397,34 @@ final class Simulation implements AutoCloseable {
   }
 
   private void loseEngine() {
-    Engine closing = pick(gone);
-    Engine engine = closing != null && closing.session.state() == SessionState.CLOSING ? closing : pick(engines);
-    if (engine != null) {
-      engines.remove(engine);
-      core.lose(engine.session);
-      lost.add(engine);
-      forget(engine);
-      // Its processes may go on writing and reading until they are proven gone: their memory must stay theirs.
+    Engine left = pick(gone);
+    Engine engine = left != null && random.nextBoolean() ? left : pick(engines);
+    if (engine == null) {
+      return;
     }
+    engines.remove(engine);
+    if (!lost.contains(engine)) {
+      lost.add(engine);
+    }
+    forget(engine);
+    boolean over = engine.session.state() == SessionState.CLOSED;
+    // Its processes may go on writing and reading until they are proven gone: their memory must stay theirs.
+    if (random.nextBoolean()) {
+      engine.lostRanks.set(0, ranks);
+      core.lose(engine.session);
+    } else {
+      BitSet some = someRanks();
+      engine.lostRanks.or(some);
+      core.lose(engine.session, some::get);
+    }
+    if (!over) {
+      seen.merge(engine.session.state() == SessionState.CLOSED ? "lost_idle" : "lost_with_grants", 1L, Long::sum);
+    }
+  }
+
+  /** Returns some ranks, perhaps none: the process that was lost may have been the scheduler's. */
+  private BitSet someRanks() {
+    return BitSet.valueOf(new long[] {random.nextInt(1 << ranks)});
   }
 
   private void forget(Engine engine) {
@@ -396,12 +437,72 @@ final class Simulation implements AutoCloseable {
 
   private void proveGone() {
     Engine engine = pick(lost);
-    if (engine != null) {
-      lost.remove(engine);
-      saving.removeIf(s -> s.engine == engine);
-      restoring.removeIf(r -> r.engine == engine);
-      core.proveGone(engine.session);
+    if (engine == null) {
+      return;
     }
+    BitSet proven = someRanks();
+    if (random.nextBoolean()) {
+      proven.set(0, ranks);
+      core.proveGone(engine.session);
+    } else {
+      core.proveGone(engine.session, proven::get);
+    }
+    proven.and(engine.lostRanks);
+    saving.removeIf(s -> s.engine == engine && proven.get(s.rank));
+    restoring.removeIf(r -> r.engine == engine && proven.get(r.rank));
+    boolean left = saving.stream().anyMatch(s -> s.engine == engine && s.save.wanted() > 0)
+        || restoring.stream().anyMatch(r -> r.engine == engine);
+    if (left == (engine.session.state() == SessionState.CLOSED)) {
+      throw new Violation("a lost session that has " + (left ? "grants" : "no grants") + " is "
+          + engine.session.state());
+    }
+    if (!left) {
+      lost.remove(engine);
+    }
+  }
+
+  // ---- an operator's orders
+
+  private void evict() {
+    long most = 0;
+    for (int model = 0; model < MODELS; model++) {
+      most = Math.max(most, recordBytes(model));
+    }
+    long asked = random.nextInt(4) * most / 2;
+    long freed = core.evictMemory(asked);
+    if (freed > 0 && freed >= asked + most) {
+      throw new Violation(asked + " bytes were to be freed, and " + freed + " were");
+    }
+    seen.merge("evicted", freed, Long::sum);
+  }
+
+  private void drop() {
+    int model = random.nextInt(2) * random.nextInt(MODELS);
+    if (random.nextBoolean()) {
+      // Left to chance, somebody would nearly always be attached.
+      for (Engine engine : List.copyOf(engines)) {
+        if (engine.model == model) {
+          engines.remove(engine);
+          core.close(engine.session);
+          forget(engine);
+        }
+      }
+    }
+    if (engines.stream().anyMatch(engine -> engine.model == model)
+        || gone.stream().anyMatch(engine -> engine.model == model && engine.session.state() != SessionState.CLOSED)) {
+      trespasser.dropInUse(model);
+      return;
+    }
+    long known = Inventory.blocks(core, namespace(model));
+    long dropped = core.drop(namespace(model));
+    if (dropped != known) {
+      throw new Violation(known + " blocks of model " + model + " were known, and " + dropped + " dropped");
+    }
+    String names = namespace(model).toString();
+    everSaved.stream().filter(name -> name.startsWith(names)).forEach(everDropped::add);
+    everSaved.removeIf(name -> name.startsWith(names));
+    ranksSaved.keySet().removeIf(name -> name.startsWith(names));
+    seen.merge("dropped", dropped, Long::sum);
   }
 
   // ---- queries
@@ -513,7 +614,8 @@ final class Simulation implements AutoCloseable {
     int rank = random.nextInt(ranks);
     boolean taken = l.taken.get(rank);
     try {
-      CoreRestore restore = core.restore(l.engine.session, l.lease, rank);
+      CoreRestore restore = random.nextBoolean() ? core.restore(l.engine.session, l.lease, rank)
+          : core.restore(l.engine.session, l.lease.id(), rank);
       if (taken) {
         throw new Violation("a rank took its share twice");
       }
@@ -742,6 +844,8 @@ final class Simulation implements AutoCloseable {
     ended = null;
     bytesSaved = 0;
     bytesRestored = 0;
+    everSaved.addAll(everDropped);
+    everDropped.clear();
     core.close();
     start();
     readable().forEach((name, place) -> {

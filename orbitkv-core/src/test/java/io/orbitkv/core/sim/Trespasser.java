@@ -33,7 +33,7 @@ final class Trespasser {
 
   /** Breaks one rule, if there is something to break it with. */
   void trespass() {
-    switch (sim.random.nextInt(8)) {
+    switch (sim.random.nextInt(10)) {
       case 0 -> takeShareOfAnother();
       case 1 -> takeShareOfSpentLease();
       case 2 -> nameWrongRankOrRange();
@@ -41,6 +41,8 @@ final class Trespasser {
       case 4 -> changeLayout();
       case 5 -> reuseQueryId();
       case 6 -> endTwice();
+      case 7 -> guessLease();
+      case 8 -> endForALostRank();
       default -> claimTooEarly();
     }
   }
@@ -140,6 +142,35 @@ final class Trespasser {
       refused("a second commit", IllegalTransitionException.class, () -> core.commit(s.save, s.crcs, s.written));
       refused("an abort after the end", IllegalTransitionException.class, () -> core.abort(s.save));
     }
+  }
+
+  /** Leases have numbers one after another: the next ones are easy to guess. */
+  private void guessLease() {
+    Engine engine = sim.pick(sim.engines);
+    long id = sim.random.nextInt(40);
+    if (engine != null && sim.leased.stream().noneMatch(l -> l.engine() == engine && l.lease().id() == id)) {
+      refused("a share of a lease that was not handed over", OrbitKvException.class,
+          () -> core.restore(engine.session(), id, 0));
+    }
+  }
+
+  private void endForALostRank() {
+    for (Restoring r : sim.restoring) {
+      if (r.engine().lostRanks().get(r.rank())) {
+        refused("a drain by a lost rank", IllegalTransitionException.class, () -> core.drained(r.restore()));
+      }
+    }
+    for (Saving s : sim.saving) {
+      if (s.engine.lostRanks().get(s.rank) && s.save.wanted() > 0) {
+        refused("a commit by a lost rank", IllegalTransitionException.class,
+            () -> core.commit(s.save, s.crcs, s.written));
+      }
+    }
+  }
+
+  /** Drops a namespace of which an instance is attached. */
+  void dropInUse(int model) {
+    refused("a drop of a namespace in use", OrbitKvException.class, () -> core.drop(Simulation.namespace(model)));
   }
 
   private void claimTooEarly() {

@@ -1,0 +1,63 @@
+package io.orbitkv.cli.manager;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** {@code orbitkv replay --manager}: every process is a real one. */
+@Timeout(180)
+class ManagerReplayTest {
+
+  @TempDir(factory = SharedMemoryFolder.class)
+  private Path runtime;
+
+  @TempDir
+  private Path folder;
+
+  @Test
+  void ranks_verifyEveryByte() throws IOException, InterruptedException {
+    JsonNode figures = replay("ranks", "2");
+
+    assertThat(figures.get("settings").get("world_size").intValue()).isEqualTo(2);
+    assertThat(figures.get("bytes_verified").longValue())
+        .isEqualTo(figures.get("blocks_hit_dram").longValue() * (16 << 10));
+    assertThat(figures.get("blocks_saved").longValue())
+        .isEqualTo(figures.get("blocks_queried").longValue() - figures.get("blocks_hit_dram").longValue());
+  }
+
+  @Test
+  void engines_shareWhatTheySaved() throws IOException, InterruptedException {
+    JsonNode figures = replay("engines", "3");
+
+    assertThat(figures.get("requests").intValue()).isEqualTo(90);
+    assertThat(figures.get("bytes_verified").longValue())
+        .isEqualTo(figures.get("blocks_hit_dram").longValue() * (16 << 10));
+  }
+
+  private JsonNode replay(String mode, String workers) throws IOException, InterruptedException {
+    Path json = folder.resolve("figures.json");
+    try (TestProcess manager = TestProcess.orbitkv(
+        "manager", "--dram", "64MiB", "--policy", "lru", "--runtime", runtime.toString())) {
+      assertThat(manager.read()).startsWith("ready: ");
+      try (TestProcess replay = TestProcess.orbitkv("replay", "--manager", runtime.resolve("manager.sock").toString(),
+          "--workers", workers, "--mode", mode, "--workload", "shared-prefix", "--limit", "90", "--block-bytes",
+          "16KiB", "--json", json.toString())) {
+        assertThat(replay.awaitEnd()).isZero();
+      }
+      manager.signal("TERM");
+      assertThat(manager.awaitEnd()).isZero();
+    }
+    JsonNode figures = new JsonMapper().readTree(Files.readString(json));
+    assertThat(figures.get("mismatches").intValue()).isZero();
+    assertThat(figures.get("blocks_hit_dram").longValue()).isPositive();
+    assertThat(figures.get("faults").isEmpty()).isTrue();
+    return figures;
+  }
+}
