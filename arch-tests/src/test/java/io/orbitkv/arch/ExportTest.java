@@ -104,6 +104,24 @@ class ExportTest {
   }
 
   @Test
+  void providerInAnApplication_isFound_unlessItServesALibrary() {
+    String fifo = """
+        package io.orbitkv.cli;
+        public class Fifo implements io.orbitkv.api.spi.ResidencyPolicy, Runnable {
+          public String name() { return "fifo"; }
+          public io.orbitkv.api.spi.EvictionOrder open(io.orbitkv.api.spi.PolicyOptions options) { return null; }
+          public void run() {}
+        }
+        """;
+    Build build = new Plant(temp)
+        .module("io.orbitkv.cli", "requires io.orbitkv.api", "provides java.lang.Runnable with io.orbitkv.cli.Fifo",
+            "provides io.orbitkv.api.spi.ResidencyPolicy with io.orbitkv.cli.Fifo")
+        .source("io.orbitkv.cli", fifo)
+        .compile();
+    assertThat(wrongServices(build)).containsExactly("io.orbitkv.cli provides io.orbitkv.api.spi.ResidencyPolicy");
+  }
+
+  @Test
   void serviceOutsideTheApi_isFound() {
     Build build = new Plant(temp)
         .module("io.orbitkv.backend.dram", "provides java.lang.Runnable with io.orbitkv.backend.dram.Task")
@@ -185,7 +203,7 @@ class ExportTest {
         wrong.add(module.name() + " provides nothing");
       }
       for (Provides provides : module.provides()) {
-        if (kind != OwnershipTable.Kind.BACKEND || !provides.service().startsWith(SPI + ".")) {
+        if (!mayProvide(kind, provides.service())) {
           wrong.add(module.name() + " provides " + provides.service());
         }
       }
@@ -196,5 +214,14 @@ class ExportTest {
       }
     }
     return wrong;
+  }
+
+  /** An application may also serve a library that it binds, as the log. */
+  private static boolean mayProvide(OwnershipTable.Kind kind, String service) {
+    return switch (kind) {
+      case BACKEND -> service.startsWith(SPI + ".");
+      case APPLICATION -> !OwnershipTable.isOurs(service);
+      case API, CORE, ADAPTER, OTHER -> false;
+    };
   }
 }

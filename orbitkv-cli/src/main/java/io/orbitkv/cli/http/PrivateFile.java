@@ -15,10 +15,12 @@ import java.util.Set;
 /** A file with a secret in its first line. */
 final class PrivateFile {
 
-  private static final Set<PosixFilePermission> OTHERS = PosixFilePermissions.fromString("---rwxrwx");
+  private static final Set<PosixFilePermission> OWNERS =
+      Set.of(PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE);
 
   /** What a secret that was mounted for a group has: Kubernetes and systemd hand them to a service in this way. */
-  private static final Set<PosixFilePermission> HANDED_DOWN = PosixFilePermissions.fromString("r--r-----");
+  private static final Set<PosixFilePermission> HANDED_DOWN =
+      Set.of(PosixFilePermission.OWNER_READ, PosixFilePermission.GROUP_READ);
 
   private static final int MAX_BYTES = 4096;
 
@@ -60,7 +62,7 @@ final class PrivateFile {
     }
     Set<PosixFilePermission> granted = attributes.permissions();
     boolean handedDown = attributes.owner().getName().equals("root") && HANDED_DOWN.containsAll(granted);
-    if (granted.stream().anyMatch(OTHERS::contains) && !handedDown) {
+    if (!OWNERS.containsAll(granted) && !handedDown) {
       throw new RefusedException(what + " '" + file + "' has mode " + PosixFilePermissions.toString(granted)
           + ", expected that only its owner may use it: chmod 600 " + file);
     }

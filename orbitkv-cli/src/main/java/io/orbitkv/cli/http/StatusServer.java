@@ -7,6 +7,8 @@ import com.sun.net.httpserver.HttpsServer;
 import io.orbitkv.api.UnavailableException;
 import io.orbitkv.core.manager.Operated;
 import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URI;
@@ -21,6 +23,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLParameters;
 
@@ -31,6 +34,8 @@ import javax.net.ssl.SSLParameters;
  * the size of a request. Thread-safe.
  */
 public final class StatusServer implements AutoCloseable {
+
+  private static final Logger LOG = System.getLogger(StatusServer.class.getName());
 
   /** The file in a Manager's runtime folder that holds the address, as one line. */
   public static final String ADDRESS_FILE = "manager.http";
@@ -55,9 +60,7 @@ public final class StatusServer implements AutoCloseable {
   private final HttpServer server;
   private final ExecutorService requests;
   private final URI uri;
-
-  /** The file that says the address, or null. */
-  private Path announcement;
+  private final AtomicReference<Path> announced = new AtomicReference<>();
 
   private StatusServer(HttpServer server, ExecutorService requests, URI uri) {
     this.server = server;
@@ -99,7 +102,7 @@ public final class StatusServer implements AutoCloseable {
   }
 
   /**
-   * Writes the address into a Manager's runtime folder, where {@code orbitkv status} finds it.
+   * Writes the address into a Manager's runtime folder, where {@code orbitkv status} finds it until this is closed.
    *
    * @param runtimeFolder a folder that exists
    * @throws UnavailableException if it cannot be written
@@ -111,24 +114,25 @@ public final class StatusServer implements AutoCloseable {
           PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
       Files.writeString(fresh, uri + "\n", StandardOpenOption.WRITE);
       Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE);
-      announcement = file;
+      announced.set(file);
     } catch (IOException e) {
       throw new UnavailableException("the address of HTTP cannot be written to '" + file + "': " + e.getMessage(), e);
     }
   }
 
-  /** Ends at once; requests under way are cut. The file with the address is removed. */
+  /** Ends at once: requests under way are cut, and the file with the address is removed. Idempotent. */
   @Override
   public void close() {
+    Path file = announced.getAndSet(null);
+    if (file != null) {
+      try {
+        Files.deleteIfExists(file);
+      } catch (IOException e) {
+        LOG.log(Level.WARNING, "the address of HTTP could not be removed from '" + file + "': " + e.getMessage());
+      }
+    }
     server.stop(0);
     requests.shutdownNow();
-    try {
-      if (announcement != null) {
-        Files.deleteIfExists(announcement);
-      }
-    } catch (IOException e) {
-      throw new UnavailableException("'" + announcement + "' cannot be removed: " + e.getMessage(), e);
-    }
   }
 
   private static HttpServer listen(InetSocketAddress address, Optional<SSLContext> tls) {

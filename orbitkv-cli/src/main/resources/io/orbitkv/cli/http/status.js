@@ -6,14 +6,10 @@
   const WIDTH = 600;
   const HEIGHT = 150;
 
-  const HITS = [
-    {key: 'hit_dram', label: 'hit in DRAM', mark: 0},
-    {key: 'hit_ssd', label: 'hit on SSD', mark: 1},
-    {key: 'not_stored', label: 'missed: not stored', mark: 5},
-    {key: 'no_memory', label: 'missed: no memory', mark: 2},
-    {key: 'failed_read', label: 'missed: failed read', mark: 3},
-    {key: 'over_budget', label: 'missed: over budget', mark: 4},
-  ];
+  // Misses follow with their reasons, as the Manager names them.
+  const HITS = [{key: 'hit_dram', label: 'hit in DRAM', mark: 0}, {key: 'hit_ssd', label: 'hit on SSD', mark: 1}];
+  const MISS_MARKS = {not_stored: 5, no_memory: 2, failed_read: 3, over_budget: 4};
+  const OTHER_MARK = 6;
   const TIERS = [{key: 'dram', label: 'DRAM', mark: 0}, {key: 'ssd', label: 'SSD', mark: 1}];
   const HELD = [
     {key: 'instances', label: 'engine instances', mark: 0}, {key: 'leases', label: 'leases', mark: 1},
@@ -52,6 +48,15 @@
   let points = [];
   let incarnation = null;
   let answeredAt = null;
+
+  function learnReasons(cache) {
+    for (const reason of Object.keys(cache.blocks_missed_by_reason)) {
+      if (!HITS.some(({key}) => key === reason)) {
+        const label = 'missed: ' + reason.replaceAll('_', ' ');
+        HITS.push({key: reason, label, mark: MISS_MARKS[reason] ?? OTHER_MARK});
+      }
+    }
+  }
 
   const outcomes = cache => ({queried: cache.blocks.queried, hit_dram: cache.blocks.hit_dram,
     hit_ssd: cache.blocks.hit_ssd, ...cache.blocks_missed_by_reason});
@@ -220,6 +225,7 @@
       ['core events', status.core.events],
       ['core event p99', (status.core.event_p99_nanos / 1000).toFixed(1) + ' µs'],
       ...Object.entries(cache.faults).map(([name, count]) => ['fault ' + name, count])]);
+    learnReasons(cache);
     remember(status);
     draw();
   }

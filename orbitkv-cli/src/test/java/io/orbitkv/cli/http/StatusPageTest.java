@@ -84,6 +84,8 @@ class StatusPageTest {
         Map.of(MissReason.NOT_STORED, 700L, MissReason.NO_MEMORY, 40L, MissReason.FAILED_READ, 10L), "healthy")));
 
     browser.await("document.getElementById('hits-legend').textContent.includes('hit in DRAM: 50.0 %')");
+    assertThat(browser.value("document.getElementById('hits-legend').children.length").intValue())
+        .as("hits in two tiers, and every reason of a miss").isEqualTo(2 + MissReason.values().length - 1);
     assertThat(browser.text("hits-legend")).contains("missed: not stored: 50.0 %", "missed: over budget: 0.0 %");
     assertThat(browser.value("document.querySelector('#hits-chart path.s0').getAttribute('d')").stringValue())
         .as("half of the chart's 150 units").contains("150.0H").contains("V75.0H");

@@ -249,6 +249,10 @@ class StatusServerTest {
     assertThat(folder.resolve("manager.http")).hasContent(server.uri().toString());
     assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(folder.resolve("manager.http"))))
         .isEqualTo("rw-------");
+
+    server.close();
+
+    assertThat(folder.resolve("manager.http")).doesNotExist();
   }
 
   @Test
