@@ -23,6 +23,9 @@ final class RuntimeFolder {
 
   private static final String WITNESS = "witness-";
 
+  /** What a Manager that was killed leaves: its socket, the address of its HTTP, and its members' witnesses. */
+  private static final String LEFT = "{manager.,witness-}*";
+
   /** Room for a path in a socket's address, its end included. */
   private static final int MAX_SOCKET_PATH = 108;
 
@@ -85,14 +88,11 @@ final class RuntimeFolder {
         witness, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
   }
 
-  /** Removes the socket and every witness. */
+  /** Removes the socket, every witness, and whatever else a Manager has left under its own name. */
   void clear() {
-    try {
-      Files.deleteIfExists(socket);
-      try (DirectoryStream<Path> witnesses = Files.newDirectoryStream(arena.getParent(), WITNESS + "*")) {
-        for (Path witness : witnesses) {
-          Files.deleteIfExists(witness);
-        }
+    try (DirectoryStream<Path> left = Files.newDirectoryStream(arena.getParent(), LEFT)) {
+      for (Path file : left) {
+        Files.deleteIfExists(file);
       }
     } catch (IOException e) {
       throw new UnavailableException("runtime folder " + arena.getParent() + " cannot be cleared: " + e.getMessage(), e);

@@ -191,8 +191,9 @@ class ConnectionsTest {
   void opening_removesWhatADeadManagerLeft() throws IOException {
     Files.writeString(folder.resolve("manager.sock"), "");
     Files.writeString(folder.resolve("witness-77"), "");
+    Files.writeString(folder.resolve("manager.http"), "");
     try (ManagerBench bench = new ManagerBench(folder); Caller caller = bench.caller()) {
-      assertThat(files()).doesNotContain("witness-77");
+      assertThat(files()).doesNotContain("witness-77", "manager.http");
       assertThat(caller.call(new Request.Stats())).isInstanceOf(Reply.Statistics.class);
     }
   }
