@@ -1,6 +1,9 @@
 package io.orbitkv.api;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.Arrays;
@@ -20,18 +23,20 @@ public final class PrefixChain {
   /** The longest chain accepted, in blocks: 16 million tokens of 16-token blocks. */
   public static final int MAX_BLOCKS = 1 << 20;
 
-  private static final int WORDS = 4;
   private static final byte[] TOKEN_DOMAIN = "orbitkv/token-chain/1".getBytes(StandardCharsets.UTF_8);
   private static final byte[] HASH_DOMAIN = "orbitkv/engine-hash/1".getBytes(StandardCharsets.UTF_8);
 
-  private final long[] words;
+  /** As hashes leave a process, so that whole chains are copied and only the words that are looked at are turned. */
+  private static final VarHandle WORD = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
+
+  private final byte[] hashes;
   private final int blocks;
 
-  private PrefixChain(long[] words, int blocks) {
+  private PrefixChain(byte[] hashes, int blocks) {
     if (blocks > MAX_BLOCKS) {
       throw new RefusedException("chain has " + blocks + " blocks, expected at most " + MAX_BLOCKS);
     }
-    this.words = words;
+    this.hashes = hashes;
     this.blocks = blocks;
   }
 
@@ -42,15 +47,16 @@ public final class PrefixChain {
    * @return the chain
    */
   public static PrefixChain of(List<Digest> hashes) {
-    long[] words = new long[hashes.size() * WORDS];
-    int i = 0;
+    byte[] bytes = new byte[Math.multiplyExact(hashes.size(), Digest.BYTES)];
+    int at = 0;
     for (Digest hash : hashes) {
-      words[i++] = hash.w0();
-      words[i++] = hash.w1();
-      words[i++] = hash.w2();
-      words[i++] = hash.w3();
+      WORD.set(bytes, at, hash.w0());
+      WORD.set(bytes, at + Long.BYTES, hash.w1());
+      WORD.set(bytes, at + 2 * Long.BYTES, hash.w2());
+      WORD.set(bytes, at + 3 * Long.BYTES, hash.w3());
+      at += Digest.BYTES;
     }
-    return new PrefixChain(words, hashes.size());
+    return new PrefixChain(bytes, hashes.size());
   }
 
   /**
@@ -92,7 +98,7 @@ public final class PrefixChain {
     MessageDigest sha = Digest.newSha256();
     ByteBuffer block = ByteBuffer.allocate(Integer.BYTES * blockTokens);
     int blocks = tokens.length / blockTokens;
-    long[] words = new long[blocks * WORDS];
+    byte[] hashes = new byte[Math.multiplyExact(blocks, Digest.BYTES)];
     byte[] previous = new byte[Digest.BYTES];
     for (int i = 0; i < blocks; i++) {
       block.clear();
@@ -100,9 +106,9 @@ public final class PrefixChain {
       sha.update(TOKEN_DOMAIN);
       sha.update(previous);
       previous = sha.digest(block.array());
-      ByteBuffer.wrap(previous).asLongBuffer().get(words, i * WORDS, WORDS);
+      System.arraycopy(previous, 0, hashes, i * Digest.BYTES, Digest.BYTES);
     }
-    return new PrefixChain(words, blocks);
+    return new PrefixChain(hashes, blocks);
   }
 
   /**
@@ -117,20 +123,18 @@ public final class PrefixChain {
     if (bytes % Digest.BYTES != 0) {
       throw new RefusedException("hashes of a chain have " + bytes + " bytes, expected a multiple of " + Digest.BYTES);
     }
-    long[] words = new long[bytes / Long.BYTES];
-    hashes.asLongBuffer().get(words);
-    hashes.position(hashes.limit());
-    return new PrefixChain(words, bytes / Digest.BYTES);
+    byte[] copy = new byte[bytes];
+    hashes.get(copy);
+    return new PrefixChain(copy, bytes / Digest.BYTES);
   }
 
   /**
-   * Writes the hashes in the buffer's byte order, which is big-endian wherever chains leave a process.
+   * Writes the hashes, 32 bytes a block.
    *
    * @param target room for 32 bytes a block
    */
   public void write(ByteBuffer target) {
-    target.asLongBuffer().put(words, 0, blocks * WORDS);
-    target.position(target.position() + blocks * Digest.BYTES);
+    target.put(hashes, 0, blocks * Digest.BYTES);
   }
 
   /** Returns the number of blocks. */
@@ -145,7 +149,8 @@ public final class PrefixChain {
    * @param word 0 to 3, as in {@link Digest}
    */
   public long word(int block, int word) {
-    return words[Objects.checkIndex(block, blocks) * WORDS + word];
+    Objects.checkIndex(word, Digest.BYTES / Long.BYTES);
+    return (long) WORD.get(hashes, Objects.checkIndex(block, blocks) * Digest.BYTES + word * Long.BYTES);
   }
 
   /**
@@ -154,8 +159,7 @@ public final class PrefixChain {
    * @param block 0 to {@link #blocks()} - 1
    */
   public Digest hash(int block) {
-    int at = Objects.checkIndex(block, blocks) * WORDS;
-    return new Digest(words[at], words[at + 1], words[at + 2], words[at + 3]);
+    return new Digest(word(block, 0), word(block, 1), word(block, 2), word(block, 3));
   }
 
   /**
@@ -167,20 +171,20 @@ public final class PrefixChain {
     if (count < 0 || count > blocks) {
       throw new RefusedException("first " + count + " blocks of a chain of " + blocks);
     }
-    return count == blocks ? this : new PrefixChain(words, count);
+    return count == blocks ? this : new PrefixChain(hashes, count);
   }
 
   @Override
   public boolean equals(Object other) {
     return other instanceof PrefixChain that
         && blocks == that.blocks
-        && Arrays.equals(words, 0, blocks * WORDS, that.words, 0, blocks * WORDS);
+        && Arrays.equals(hashes, 0, blocks * Digest.BYTES, that.hashes, 0, blocks * Digest.BYTES);
   }
 
   @Override
   public int hashCode() {
     // The last hash covers all before it.
-    return blocks == 0 ? 0 : Long.hashCode(words[(blocks - 1) * WORDS]);
+    return blocks == 0 ? 0 : Long.hashCode(word(blocks - 1, 0));
   }
 
   @Override
