@@ -56,11 +56,11 @@ final class BenchSsdCommand implements Callable<Integer> {
       description = "Size of each of the two files. Default: ${DEFAULT-VALUE}.")
   private ByteSize fileBytes;
 
-  @Option(names = "--round-bytes", paramLabel = "SIZE", defaultValue = "4GiB",
+  @Option(names = "--round-bytes", paramLabel = "SIZE", defaultValue = "2GiB",
       description = "Bytes of one timed round, with the summaries at its end. Default: ${DEFAULT-VALUE}.")
   private ByteSize roundBytes;
 
-  @Option(names = "--rounds", paramLabel = "N", defaultValue = "5",
+  @Option(names = "--rounds", paramLabel = "N", defaultValue = "15",
       description = "Timed rounds of each kind. Default: ${DEFAULT-VALUE}.")
   private int rounds;
 
