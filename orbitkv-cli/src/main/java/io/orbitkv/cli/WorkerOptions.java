@@ -1,6 +1,7 @@
 package io.orbitkv.cli;
 
 import io.orbitkv.api.RefusedException;
+import io.orbitkv.cli.process.ThisProgram;
 import io.orbitkv.cli.replay.ManagerReplay;
 import io.orbitkv.cli.replay.ReplayPlan;
 import io.orbitkv.cli.replay.ReplayReport;

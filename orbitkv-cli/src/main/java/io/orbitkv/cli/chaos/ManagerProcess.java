@@ -2,6 +2,7 @@ package io.orbitkv.cli.chaos;
 
 import io.orbitkv.api.ByteSize;
 import io.orbitkv.api.UnavailableException;
+import io.orbitkv.cli.process.ChildCommand;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;

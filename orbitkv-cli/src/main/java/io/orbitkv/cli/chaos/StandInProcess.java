@@ -1,5 +1,6 @@
 package io.orbitkv.cli.chaos;
 
+import io.orbitkv.cli.process.ChildCommand;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.orbitkv.api.ByteSize;
 import io.orbitkv.api.CacheStats;
+import io.orbitkv.cli.process.ChildCommand;
 import io.orbitkv.core.client.ManagerClient;
 import java.io.IOException;
 import java.nio.file.Files;

@@ -1,21 +1,15 @@
-package io.orbitkv.cli.chaos;
+package io.orbitkv.cli.process;
 
 import io.orbitkv.api.UnavailableException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /** A command of this program as a process of its own. Its lines are read as they come. */
 public final class ChildCommand implements AutoCloseable {
-
-  private static final String MODULE = "io.orbitkv.cli/io.orbitkv.cli.Main";
-  private static final String NATIVE_ACCESS =
-      "--enable-native-access=io.orbitkv.backend.dram,io.orbitkv.backend.iouring";
 
   private final Process process;
   private final String name;
@@ -31,18 +25,14 @@ public final class ChildCommand implements AutoCloseable {
    * Starts a command.
    *
    * @param name for messages
-   * @param heap options of its JVM
+   * @param memory options of its JVM
    * @param arguments the command and its options
    * @param lines receives its lines, on a thread of its own
    */
-  public static ChildCommand start(String name, List<String> heap, List<String> arguments, Consumer<String> lines) {
-    List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(heap);
-    command.addAll(List.of("--module-path", System.getProperty("jdk.module.path"), NATIVE_ACCESS, "--module", MODULE));
-    command.addAll(arguments);
+  public static ChildCommand start(String name, List<String> memory, List<String> arguments, Consumer<String> lines) {
     try {
-      Process process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+      Process process = new ProcessBuilder(ThisProgram.command(memory, arguments))
+          .redirectError(ProcessBuilder.Redirect.INHERIT).start();
       return new ChildCommand(name, process, lines);
     } catch (IOException e) {
       throw new UnavailableException("'" + name + "' cannot be started: " + e.getMessage(), e);
