@@ -17,6 +17,7 @@ from orbitkv_agent.connection import AgentConnection
 from orbitkv_agent.messages import LayerStanding, Reply, Request
 from orbitkv_agent.pool import PageGroup, layout_bytes
 from orbitkv_agent.process import SeenProcess
+from orbitkv_wire.breaker import Breaker
 from orbitkv_wire.connection import MalformedError
 from orbitkv_wire.messages import HASH_BYTES, Standing, probe
 
@@ -132,17 +133,12 @@ class AgentClient:
             os.path.abspath(memory),
         )
         self._deadline_s = deadline_s
-        self._retry_s = retry_s
-        self._max_retry_s = max_retry_s
-        self._clock = clock
+        self._breaker = Breaker(retry_s, max_retry_s, clock, _LOG, f"no agent at {self._path}")
         self._session: Optional[_Session] = None
         self._doubtful: list[Transfer] = []
         self._doubtful_agent: Optional[SeenProcess] = None
         self._settled: list[Finished] = []
         self._last_id = 0
-        self._failures = 0
-        self._retry_at = clock()
-        self._trouble = ""
         self._pid = os.getpid()
 
     @property
@@ -153,7 +149,7 @@ class AgentClient:
     @property
     def trouble(self) -> str:
         """What the last failure was; empty when all is well."""
-        return self._trouble
+        return self._breaker.trouble
 
     @property
     def held_pages(self) -> frozenset[int]:
@@ -319,17 +315,16 @@ class AgentClient:
             self._disconnect(session)
             if not isinstance(e, Exception):
                 raise
-            self._wait(f"{type(e).__name__}: {e}")
+            self._breaker.failed(f"{type(e).__name__}: {e}")
             return None
-        self._failures = 0
-        self._trouble = ""
+        self._breaker.succeeded()
         if isinstance(reply, messages.Refused):
             _LOG.warning("%s was refused: %s", type(message).__name__, reply.message)
         return reply
 
     def _connect(self, deadline: float) -> Optional[_Session]:
         """Connects; nothing if it is too early to try again."""
-        if self._clock() < self._retry_at:
+        if self._breaker.is_open:
             return None
         connection = AgentConnection.connect(self._path, deadline)
         try:
@@ -368,13 +363,6 @@ class AgentClient:
             self._doubtful_agent = session.agent if self._doubtful else None
             session.by_number.clear()
             session.connection.close()
-
-    def _wait(self, trouble: str) -> None:
-        self._retry_at = self._clock() + min(self._max_retry_s, self._retry_s * 2.0 ** min(self._failures, 30))
-        self._failures += 1
-        if trouble != self._trouble:
-            _LOG.warning("no agent at %s: %s", self._path, trouble)
-        self._trouble = trouble
 
 
 def _expect(kind: type[_T], reply: Reply) -> _T:

@@ -12,6 +12,7 @@ from typing import Callable, NamedTuple, Optional, TypeVar, Union
 import msgspec
 
 from orbitkv_wire import messages
+from orbitkv_wire.breaker import Breaker
 from orbitkv_wire.connection import Connection, MalformedError
 from orbitkv_wire.messages import HASH_BYTES, SCHEDULER, CacheStats, Refusal, Reply, Request, Standing
 
@@ -105,15 +106,10 @@ class ManagerClient:
         # Checks the types and bounds of what was given.
         self._register = msgspec.msgpack.decode(msgspec.msgpack.encode(register), type=messages.Register)
         self._deadline_s = deadline_s
-        self._retry_s = retry_s
-        self._max_retry_s = max_retry_s
-        self._clock = clock
+        self._breaker = Breaker(retry_s, max_retry_s, clock, _LOG, f"no Manager at {self._path}")
         self._connection: Optional[Connection] = None
         self._manager = 0
         self._session: Optional[_Session] = None
-        self._failures = 0
-        self._retry_at = clock()
-        self._trouble = ""
         self._pid = os.getpid()
 
     @property
@@ -124,7 +120,7 @@ class ManagerClient:
     @property
     def trouble(self) -> str:
         """What the last failure was; empty when all is well."""
-        return self._trouble
+        return self._breaker.trouble
 
     def query(self, operation: int, revision: int, chain: Chain, *, deadline_s: Optional[float] = None) -> Answer:
         """Asks for the longest stored prefix of a chain; again with the same ids and chain, polls.
@@ -211,15 +207,14 @@ class ManagerClient:
             raise
         if isinstance(reply, messages.Refused) and reply.refusal is Refusal.SUPERSEDED:
             self._session = None
-            self._wait(f"superseded: {reply.message}")
+            self._breaker.failed(f"superseded: {reply.message}")
         else:
-            self._failures = 0
-            self._trouble = ""
+            self._breaker.succeeded()
         return reply
 
     def _attach(self, deadline: float) -> Optional[_Session]:
         """Connects and registers; nothing if it is too early to try again."""
-        if self._clock() < self._retry_at:
+        if self._breaker.is_open:
             return None
         connection = self._connection
         if connection is None:
@@ -233,14 +228,7 @@ class ManagerClient:
 
     def _lost(self, error: Exception) -> None:
         self._disconnect()
-        self._wait(f"{type(error).__name__}: {error}")
-
-    def _wait(self, trouble: str) -> None:
-        self._retry_at = self._clock() + min(self._max_retry_s, self._retry_s * 2.0 ** min(self._failures, 30))
-        self._failures += 1
-        if trouble != self._trouble:
-            _LOG.warning("no Manager at %s: %s", self._path, trouble)
-        self._trouble = trouble
+        self._breaker.failed(f"{type(error).__name__}: {error}")
 
     def _disconnect(self) -> None:
         self._session = None

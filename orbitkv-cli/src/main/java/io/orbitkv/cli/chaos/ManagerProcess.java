@@ -66,8 +66,7 @@ public final class ManagerProcess implements AutoCloseable {
 
   /** Tells it to end, and returns its exit code, or -1 if it did not end in time. */
   public int end(Duration limit) throws InterruptedException {
-    child.signal("TERM");
-    return child.await(limit);
+    return child.end(limit);
   }
 
   @Override

@@ -72,8 +72,7 @@ final class StandInProcess implements AutoCloseable {
 
   /** Tells it to end, and returns its exit code, or -1 if it did not end in time. */
   int end(Duration limit) throws InterruptedException {
-    child.signal("TERM");
-    return child.await(limit);
+    return child.end(limit);
   }
 
   @Override

@@ -83,12 +83,18 @@ public final class ChildCommand implements AutoCloseable {
    *
    * @return its exit code, or -1 if it did not end in time
    */
-  public int await(Duration limit) throws InterruptedException {
+  private int await(Duration limit) throws InterruptedException {
     if (!process.waitFor(limit.toNanos(), TimeUnit.NANOSECONDS)) {
       return -1;
     }
     reader.join();
     return process.exitValue();
+  }
+
+  /** Tells it to end, and returns its exit code, or -1 if it did not end in time. */
+  public int end(Duration limit) throws InterruptedException {
+    signal("TERM");
+    return await(limit);
   }
 
   @Override

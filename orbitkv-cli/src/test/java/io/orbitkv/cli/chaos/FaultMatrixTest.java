@@ -224,8 +224,7 @@ class FaultMatrixTest {
   }
 
   private static void endsWell(Held held) throws InterruptedException {
-    held.child.signal("TERM");
-    assertThat(held.child.await(LIMIT)).as("exit code of " + held.child).isZero();
+    assertThat(held.child.end(LIMIT)).as("exit code of " + held.child).isZero();
     assertThat(held.tail.report.mismatches()).isZero();
   }
 
