@@ -162,6 +162,16 @@ class AgentClient:
             transfers += self._session.by_number.values()
         return frozenset(page for transfer in transfers for page in transfer.pages)
 
+    def connect(self, *, deadline_s: Optional[float] = None) -> bool:
+        """Connects, if that was not done and is not too early. Returns whether there is a connection."""
+        limit = self._deadline_s if deadline_s is None else deadline_s
+        if self._session is None and limit > 0 and os.getpid() == self._pid:
+            try:
+                self._connect(time.monotonic() + limit)
+            except Exception as e:
+                self._breaker.failed(f"{type(e).__name__}: {e}")
+        return self._session is not None
+
     def query(self, operation: int, revision: int, chain: Chain, *, deadline_s: Optional[float] = None) -> Answer:
         """Asks for the longest stored prefix of a chain; again with the same ids and chain, polls."""
         return self._answer(lambda: messages.Query(operation, revision, _hashes(chain)), deadline_s)
