@@ -1,0 +1,300 @@
+"""Engines and Managers in processes of their own, as a scenario sees them."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Any, Optional
+
+from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Signal, Stage, serve
+from qualification.model import Model, write
+
+START_LIMIT = 120.0
+COMMAND_LIMIT = 120.0
+MANAGER_LIMIT = 30.0
+
+# One process of the V1 runner, so that the step in which a fault comes can be chosen.
+ENVIRONMENT = {
+    "VLLM_USE_V2_MODEL_RUNNER": "0",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_LOGGING_LEVEL": "INFO",
+    "VLLM_NO_USAGE_STATS": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+class Failed(AssertionError):
+    """A command failed in an engine's process."""
+
+
+class Engine:
+    """An engine in a process of its own."""
+
+    def __init__(self, context: ForkServerContext, settings: Settings) -> None:
+        self._settings = settings
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=serve, args=(theirs, settings, ENVIRONMENT), daemon=True)
+        self._process.start()
+        theirs.close()
+        try:
+            self.pid: int = self._answer(START_LIMIT)
+        except BaseException:
+            self.kill()
+            raise
+
+    def generate(self, *requests: Request) -> dict[str, Outcome]:
+        """Runs requests to their ends, all at once."""
+        outcomes: dict[str, Outcome] = self._call(Served.generate, *requests)
+        return outcomes
+
+    def submit(self, *requests: Request) -> None:
+        """Gives the engine requests, and makes no step."""
+        self._call(Served.submit, *requests)
+
+    def until(self, name: str, stage: Stage, tokens: int = 0) -> None:
+        """Steps until a request is where it shall be."""
+        self._call(Served.until, name, stage, tokens)
+
+    def run(self) -> dict[str, Outcome]:
+        """Steps until all requests have ended; the outcomes of all that ever ran."""
+        outcomes: dict[str, Outcome] = self._call(Served.run)
+        return outcomes
+
+    def abort(self, name: str) -> None:
+        """Aborts a request."""
+        self._call(Served.abort, name)
+
+    def settle(self) -> int:
+        """Steps until nothing is under way; blocks that did not come back."""
+        return int(self._call(Served.settle))
+
+    def counts(self) -> Counts:
+        """What was counted since the last call."""
+        counts: Counts = self._call(Served.counts)
+        return counts
+
+    def forget(self) -> None:
+        """Empties the engine's own cache."""
+        if not self._call(Served.forget):
+            raise AssertionError("the engine's own cache could not be emptied: blocks are in use")
+
+    def reset(self) -> bool:
+        """Empties the engine's cache and OrbitKV's; whether both agreed."""
+        return bool(self._call(Served.reset))
+
+    def modules(self, prefix: str) -> list[str]:
+        """Modules that the engine's process has imported."""
+        modules: list[str] = self._call(Served.modules, prefix)
+        return modules
+
+    def before(self, half: Half, method: str, fault: Callable[[Served], None]) -> None:
+        """Has a fault come right before a call of the connector."""
+        self._call(Served.before, half, method, fault)
+
+    def after(self, half: Half, method: str, fault: Callable[[Served], None]) -> None:
+        """Has a fault come right after a call of the connector."""
+        self._call(Served.after, half, method, fault)
+
+    def agent(self) -> int:
+        """The process that the engine has launched."""
+        launched = children(self.pid)
+        if len(launched) != 1:
+            raise AssertionError(f"the engine has the processes {launched}, expected its agent alone")
+        return launched[0]
+
+    def stop(self) -> None:
+        """Ends the engine in order, and waits until what it launched has ended too."""
+        launched = children(self.pid)
+        self._call(Served.stop)
+        self._process.join(COMMAND_LIMIT)
+        self._gone(launched)
+
+    def kill(self) -> None:
+        """Kills the engine, and waits until what it launched has ended too."""
+        launched = children(self._process.pid) if self._process.pid is not None else []
+        self._process.kill()
+        self._process.join(COMMAND_LIMIT)
+        self._connection.close()
+        self._gone(launched)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is there."""
+        return self._process.is_alive()
+
+    def log(self) -> str:
+        """The end of what the process printed."""
+        return Path(self._settings.log).read_text(errors="replace")[-6000:]
+
+    def _gone(self, processes: Sequence[int]) -> None:
+        deadline = time.monotonic() + COMMAND_LIMIT
+        while any(Path(f"/proc/{process}").exists() for process in processes):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"one of the processes {processes} outlived its engine by {COMMAND_LIMIT:.0f} s")
+            time.sleep(0.01)
+
+    def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        self._connection.send((method.__name__, arguments))
+        return self._answer(COMMAND_LIMIT)
+
+    def _answer(self, limit: float) -> Any:
+        try:
+            if not self._connection.poll(limit):
+                raise Failed(f"no answer of the engine in {limit:.0f} s; it printed:\n{self.log()}")
+            good, answer = self._connection.recv()
+        except (EOFError, ConnectionError) as error:
+            raise Failed(f"the engine's process has gone; it printed:\n{self.log()}") from error
+        if not good:
+            raise Failed(f"{answer}\nThe engine printed:\n{self.log()}")
+        return answer
+
+
+class Manager:
+    """A node Manager, which keeps its folders when it is started again."""
+
+    def __init__(self, command: Sequence[str], folder: Path, dram: str = "64MiB", ssd: str = "512MiB") -> None:
+        self._folder = folder
+        self._command = [
+            *command, "manager", "--dram", dram, "--ssd", f"{folder / 'ssd'}:{ssd}", "--runtime", str(folder / "run"),
+            "--no-http",
+        ]
+        (folder / "ssd").mkdir(parents=True, exist_ok=True)
+        self._process: Optional[subprocess.Popen[str]] = None
+        self.start()
+
+    @property
+    def socket(self) -> str:
+        """Where engines find it."""
+        return str(self._folder / "run" / "manager.sock")
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Starts the process and waits until it serves."""
+        with open(self._folder / "manager.log", "a", encoding="utf-8") as log:
+            self._process = subprocess.Popen(
+                self._command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True)
+        assert self._process.stdout is not None
+        ready = self._process.stdout.readline()
+        if not ready.startswith("ready: "):
+            self.kill()
+            raise AssertionError(f"the Manager did not start:\n{(self._folder / 'manager.log').read_text()}")
+
+    def stop(self) -> None:
+        """Ends it in order: it writes what is not on the SSD yet."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kills it."""
+        self._end(signal.SIGKILL)
+
+    def data(self) -> Path:
+        """The file that it keeps blocks in on the SSD."""
+        (largest,) = sorted((self._folder / "ssd").iterdir(), key=lambda file: file.stat().st_size)[-1:]
+        return largest
+
+    def _end(self, how: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.communicate(timeout=MANAGER_LIMIT)
+            self._process = None
+
+
+class Bench:
+    """Starts engines and Managers for scenarios, and ends those that are left."""
+
+    def __init__(self, folder: Path, command: Sequence[str], load_path: Sequence[str]) -> None:
+        self.folder = folder
+        self.command = list(command)
+        self._load_path = tuple(load_path)
+        self._started = 0
+        self._engines: list[Engine] = []
+        self._managers: list[Manager] = []
+        # Engines are copies of a process that has imported the engine and started no thread.
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["qualification.preload"])
+
+    def model(self, name: str, model: Model) -> str:
+        """Writes a model and tells its folder."""
+        folder = self.folder / name
+        writer = self._context.Process(target=write, args=(model, folder))
+        writer.start()
+        writer.join()
+        if writer.exitcode != 0:
+            raise AssertionError(f"could not write the model {name}")
+        return str(folder)
+
+    def engine(self, settings: Settings) -> Engine:
+        """Starts an engine."""
+        self._started += 1
+        engine = Engine(self._context, replace(
+            settings, log=str(self.folder / f"engine-{self._started}.log"), load_path=self._load_path))
+        self._engines.append(engine)
+        return engine
+
+    def manager(self, name: str, dram: str = "64MiB", ssd: str = "512MiB") -> Manager:
+        """Starts a Manager."""
+        manager = Manager(self.command, self.folder / name, dram, ssd)
+        self._managers.append(manager)
+        return manager
+
+    def connector(self, manager: Optional[Manager], **settings: object) -> dict[str, object]:
+        """The connector's settings: a node's Manager, or one that the agent hosts."""
+        extra: dict[str, object] = {
+            "agent_command": self.command,
+            "runtime_dir": str(self.folder / "runtime"),
+            **settings,
+        }
+        if manager is not None:
+            extra["manager"] = manager.socket
+        return extra
+
+    def close(self) -> None:
+        """Ends everything."""
+        for engine in self._engines:
+            if engine.alive:
+                engine.kill()
+        for manager in self._managers:
+            manager.kill()
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process has started and that have not ended."""
+    found: list[int] = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+                if int(parent) == process and state not in "ZX":
+                    found.append(int(folder.name))
+    return found
+
+
+@contextlib.contextmanager
+def stopped(process: int) -> Iterator[None]:
+    """Has a process stand still for a while."""
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+__all__ = [
+    "Bench", "Counts", "Engine", "Failed", "Half", "Manager", "Mapping", "Outcome", "Request", "Settings", "Signal",
+    "Stage", "children", "stopped",
+]
