@@ -1,8 +1,11 @@
 package io.orbitkv.cli;
 
 import io.orbitkv.api.ByteSize;
+import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.spi.Device;
 import io.orbitkv.api.spi.DeviceOptions;
+import io.orbitkv.cli.http.HttpSettings;
+import io.orbitkv.cli.logging.CommandLog;
 import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.Backends;
 import io.orbitkv.core.EmbeddedCache;
@@ -10,9 +13,11 @@ import io.orbitkv.core.agent.Agent;
 import io.orbitkv.core.agent.AgentOptions;
 import io.orbitkv.core.agent.CacheLink;
 import io.orbitkv.core.agent.ManagerLink;
+import io.orbitkv.core.manager.Manager;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -28,10 +33,10 @@ import picocli.CommandLine.Option;
       "Copies between the pages of one engine worker and a cache: that of a node Manager, or one of its own.",
       "",
       "Prints one line when it listens, and serves one worker at a time in the foreground. SIGTERM or SIGINT ends it "
-          + "in order: when every copy is drained.",
+          + "in order, when every copy is drained; so does the end of its input with --until-eof.",
       ""
     },
-    footer = {"", "Ends with 0 after a signal."})
+    footer = {"", "Ends with 0 when it was told to end."})
 final class AgentCommand implements Callable<Integer> {
 
   private final Terminal terminal;
@@ -43,10 +48,17 @@ final class AgentCommand implements Callable<Integer> {
   @ArgGroup(multiplicity = "1")
   private CacheChoice cache;
 
+  @Mixin
+  private HttpOptions http;
+
   @Option(names = "--block-bytes", paramLabel = "SIZE", defaultValue = "256KiB",
       description = "How large most blocks of a cache of its own will be, for the sizes of tables. "
           + "Default: ${DEFAULT-VALUE}.")
   private ByteSize blockBytes;
+
+  @Option(names = "--until-eof",
+      description = "End in order when standard input ends, as it does when whoever started this ends, however it does.")
+  private boolean untilEof;
 
   @Option(names = "--device", paramLabel = "NAME", defaultValue = "cpu",
       description = "Where the worker's pages lie. Default: ${DEFAULT-VALUE}.")
@@ -75,26 +87,58 @@ final class AgentCommand implements Callable<Integer> {
     private Path manager;
 
     @ArgGroup(exclusive = false, heading = "%nA cache of its own, for a worker that is a whole engine:%n")
-    private CacheOptions own;
+    private OwnCache own;
+  }
+
+  /** A cache in this process. */
+  static final class OwnCache extends CacheOptions {
+
+    @Option(names = "--host-manager", paramLabel = "DIR",
+        description = "Be a Manager too, with its socket and the blocks in this private folder in memory, so that the "
+            + "agents of other ranks share the cache.")
+    private Path hosted;
   }
 
   @Override
   public Integer call() throws InterruptedException {
     Backends backends = plugins.backends();
-    try (StopSignal signal = new StopSignal();
-        Device opened = backends.device(device).open(new DeviceOptions(ordinal, deviceSettings))) {
-      if (cache.own == null) {
-        try (ManagerLink link = new ManagerLink(cache.manager)) {
-          serve(opened, link, "the Manager at " + cache.manager, signal);
-        }
-      } else {
-        try (EmbeddedCache embedded = cache.own.settings(blockBytes, System.nanoTime())
-            .configure(EmbeddedCache.builder(), backends).open()) {
-          serve(opened, CacheLink.embedded(embedded), embedded.describeMemory(), signal);
+    Optional<HttpSettings> shown = http.settings(HttpOptions.OFF);
+    if (shown.isPresent() && (cache.own == null || cache.own.hosted == null)) {
+      throw new RefusedException("--http shows a Manager, and this agent hosts none; leave it out, or add --host-manager");
+    }
+    try (StopSignal signal = new StopSignal()) {
+      if (untilEof) {
+        signal.orAtTheEndOf(System.in);
+      }
+      try (Device opened = backends.device(device).open(new DeviceOptions(ordinal, deviceSettings))) {
+        if (cache.own == null) {
+          serveFrom(cache.manager, opened, "the Manager at " + cache.manager, signal);
+        } else if (cache.own.hosted == null) {
+          try (EmbeddedCache embedded = settings().configure(EmbeddedCache.builder(), backends).open()) {
+            serve(opened, CacheLink.embedded(embedded), embedded.describeMemory(), signal);
+          }
+        } else {
+          Manager.Builder builder =
+              settings().configure(Manager.builder(), backends).runtimeDirectory(cache.own.hosted);
+          try (CommandLog.ServiceLog _ = CommandLog.ofService();
+              ServedManager manager = ServedManager.open(builder, shown)) {
+            // As any other member attaches: one way, also for the ranks in other processes.
+            serveFrom(manager.socket(), opened, "a Manager at " + manager.describe(), signal);
+          }
         }
       }
     }
     return ExitCode.OK;
+  }
+
+  private CacheSettings settings() {
+    return cache.own.settings(blockBytes, System.nanoTime());
+  }
+
+  private void serveFrom(Path manager, Device opened, String described, StopSignal signal) throws InterruptedException {
+    try (ManagerLink link = new ManagerLink(manager)) {
+      serve(opened, link, described, signal);
+    }
   }
 
   private void serve(Device opened, CacheLink link, String described, StopSignal signal) throws InterruptedException {

@@ -16,6 +16,9 @@ public final class Agent implements AutoCloseable {
 
   private static final Logger LOG = System.getLogger(Agent.class.getName());
 
+  /** An agent serves one engine; a few more may wait while copies for the one before drain. */
+  private static final int BACKLOG = 4;
+
   private final AgentOptions options;
   private final AgentSocket socket;
   private final FaultLog faults = new FaultLog(LOG, System::nanoTime);
@@ -26,7 +29,7 @@ public final class Agent implements AutoCloseable {
 
   private Agent(AgentOptions options) {
     this.options = options;
-    this.socket = AgentSocket.listen(options.socket());
+    this.socket = AgentSocket.listen(options.socket(), BACKLOG);
     this.thread = Thread.ofPlatform().name("orbitkv-agent").start(this::serve);
   }
 
