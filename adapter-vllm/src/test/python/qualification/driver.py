@@ -7,15 +7,16 @@ import multiprocessing
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, Optional
 
-from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Signal, Stage, serve
+from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Stage, serve
 from qualification.model import Model, write
+from qualification.processes import await_end, children
+from qualification.server import Server
 
 START_LIMIT = 120.0
 COMMAND_LIMIT = 120.0
@@ -41,7 +42,7 @@ class Engine:
     """An engine in a process of its own."""
 
     def __init__(self, context: ForkServerContext, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs, settings, ENVIRONMENT), daemon=True)
         self._process.start()
@@ -74,9 +75,26 @@ class Engine:
         """Aborts a request."""
         self._call(Served.abort, name)
 
+    def first_token_time(self, request: Request) -> float:
+        """Seconds from the submission of a request to its first token."""
+        return float(self._call(Served.first_token_time, request))
+
+    def step_times(self, request: Request) -> list[float]:
+        """Seconds of each step behind the first token."""
+        times: list[float] = self._call(Served.step_times, request)
+        return times
+
+    def run_time(self, *requests: Request) -> float:
+        """Seconds from the submission of requests to the last one's end."""
+        return float(self._call(Served.run_time, *requests))
+
     def settle(self) -> int:
         """Steps until nothing is under way; blocks that did not come back."""
         return int(self._call(Served.settle))
+
+    def saving(self) -> bool:
+        """Whether blocks are held for saves that are under way."""
+        return bool(self._call(Served.saving))
 
     def counts(self) -> Counts:
         """What was counted since the last call."""
@@ -117,7 +135,7 @@ class Engine:
         launched = children(self.pid)
         self._call(Served.stop)
         self._process.join(COMMAND_LIMIT)
-        self._gone(launched)
+        await_end(launched)
 
     def kill(self) -> None:
         """Kills the engine, and waits until what it launched has ended too."""
@@ -125,7 +143,7 @@ class Engine:
         self._process.kill()
         self._process.join(COMMAND_LIMIT)
         self._connection.close()
-        self._gone(launched)
+        await_end(launched)
 
     @property
     def alive(self) -> bool:
@@ -134,14 +152,7 @@ class Engine:
 
     def log(self) -> str:
         """The end of what the process printed."""
-        return Path(self._settings.log).read_text(errors="replace")[-6000:]
-
-    def _gone(self, processes: Sequence[int]) -> None:
-        deadline = time.monotonic() + COMMAND_LIMIT
-        while any(Path(f"/proc/{process}").exists() for process in processes):
-            if time.monotonic() > deadline:
-                raise AssertionError(f"one of the processes {processes} outlived its engine by {COMMAND_LIMIT:.0f} s")
-            time.sleep(0.01)
+        return Path(self.settings.log).read_text(errors="replace")[-6000:]
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
         self._connection.send((method.__name__, arguments))
@@ -166,7 +177,7 @@ class Manager:
         self._folder = folder
         self._command = [
             *command, "manager", "--dram", dram, "--ssd", f"{folder / 'ssd'}:{ssd}", "--runtime", str(folder / "run"),
-            "--no-http",
+            "--http", "off",
         ]
         (folder / "ssd").mkdir(parents=True, exist_ok=True)
         self._process: Optional[subprocess.Popen[str]] = None
@@ -223,6 +234,7 @@ class Bench:
         self._load_path = tuple(load_path)
         self._started = 0
         self._engines: list[Engine] = []
+        self._servers: list[Server] = []
         self._managers: list[Manager] = []
         # Engines are copies of a process that has imported the engine and started no thread.
         self._context = multiprocessing.get_context("forkserver")
@@ -246,6 +258,14 @@ class Bench:
         self._engines.append(engine)
         return engine
 
+    def server(self, settings: Settings) -> Server:
+        """Starts a server with processes of its own."""
+        self._started += 1
+        log = str(self.folder / f"server-{self._started}.log")
+        server = Server(replace(settings, log=log), self._load_path)
+        self._servers.append(server)
+        return server
+
     def manager(self, name: str, dram: str = "64MiB", ssd: str = "512MiB") -> Manager:
         """Starts a Manager."""
         manager = Manager(self.command, self.folder / name, dram, ssd)
@@ -268,20 +288,11 @@ class Bench:
         for engine in self._engines:
             if engine.alive:
                 engine.kill()
+        for server in self._servers:
+            if server.alive:
+                server.kill()
         for manager in self._managers:
             manager.kill()
-
-
-def children(process: int) -> list[int]:
-    """The processes that a process has started and that have not ended."""
-    found: list[int] = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):
-                state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-                if int(parent) == process and state not in "ZX":
-                    found.append(int(folder.name))
-    return found
 
 
 @contextlib.contextmanager
@@ -292,9 +303,3 @@ def stopped(process: int) -> Iterator[None]:
         yield
     finally:
         os.kill(process, signal.SIGCONT)
-
-
-__all__ = [
-    "Bench", "Counts", "Engine", "Failed", "Half", "Manager", "Mapping", "Outcome", "Request", "Settings", "Signal",
-    "Stage", "children", "stopped",
-]

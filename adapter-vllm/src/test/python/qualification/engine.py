@@ -39,18 +39,20 @@ class Settings:
     How an engine is started.
 
     connector: what goes into kv_connector_extra_config; without it the engine runs without OrbitKV.
+    own_cache: whether the engine has a prefix cache of its own.
     """
 
     model: str
-    log: str
+    log: str = ""
     connector: Mapping[str, object] | None = None
-    blocks: int = 64
+    own_cache: bool = True
+    blocks: int = 128
     block_tokens: int = 32
     dtype: str = "float32"
     async_scheduling: bool = False
     failures: str = "recompute"
     longest: int = 1024
-    batched_tokens: int = 1024
+    batched_tokens: int = 512
     requests: int = 16
     load_path: tuple[str, ...] = ()
 
@@ -127,6 +129,7 @@ class Served:
             max_num_seqs=settings.requests,
             num_gpu_blocks_override=settings.blocks,
             block_size=settings.block_tokens,
+            enable_prefix_caching=settings.own_cache,
             kv_transfer_config=transfer,
             seed=0,
         )
@@ -248,6 +251,41 @@ class Served:
         """What a client does that goes away."""
         self._engine.abort_request([self._ids[name]], internal=True)
 
+    # Times, in seconds.
+
+    def first_token_time(self, request: Request) -> float:
+        """From the submission of a request to its first token; it is aborted then."""
+        started = time.perf_counter()
+        self.submit(request)
+        identity = self._ids[request.name]
+        while True:
+            for output in self._engine.step():
+                if output.request_id == request.name and output.outputs[0].token_ids:
+                    taken = time.perf_counter() - started
+                    self._engine.abort_request([identity], internal=True)
+                    self.settle()
+                    return taken
+
+    def step_times(self, request: Request) -> list[float]:
+        """Runs a request; what each of its steps behind the first token took."""
+        self.submit(request)
+        times: list[float] = []
+        while self._engine.has_unfinished_requests():
+            started = time.perf_counter()
+            outputs = self._engine.step()
+            if outputs and len(outputs[0].outputs[0].token_ids) > 1:
+                times.append(time.perf_counter() - started)
+        self.settle()
+        return times
+
+    def run_time(self, *requests: Request) -> float:
+        """Runs requests to their ends, all at once."""
+        started = time.perf_counter()
+        self.submit(*requests)
+        while self._engine.has_unfinished_requests():
+            self._engine.step()
+        return time.perf_counter() - started
+
     # The state of the engine.
 
     def settle(self, limit: float = 10.0) -> int:
@@ -262,6 +300,10 @@ class Served:
         pool = self._core.scheduler.kv_cache_manager.block_pool
         # Block 0 is nobody's.
         return int(self._blocks - 1 - pool.get_num_free_blocks())
+
+    def saving(self) -> bool:
+        """Whether blocks are held for saves that are under way."""
+        return bool(self._core.scheduler.connector.has_pending_block_frees())
 
     def counts(self) -> Counts:
         """What was counted since the last call."""

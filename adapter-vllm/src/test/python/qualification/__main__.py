@@ -1,0 +1,57 @@
+"""Runs the qualification: python -m qualification --help."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib.util
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from qualification import document, scenarios
+from qualification.driver import Bench
+from qualification.model import Model
+from qualification.reference import Reference
+from qualification.scenario import Run
+
+
+def main() -> int:
+    """Runs scenarios and writes or compares the page."""
+    parser = argparse.ArgumentParser(prog="qualification", description=__doc__)
+    parser.add_argument("--command", required=True, type=json.loads, help="how orbitkv is started, a list in JSON")
+    parser.add_argument("--path", action="append", default=[], help="a folder of Python modules for engines alone")
+    parser.add_argument("--only", action="append", default=[], help="a part of a name: groups to run, and no page")
+    parser.add_argument("--page", type=Path, help="where the page is written")
+    parser.add_argument("--compare", type=Path, help="the page that must come out")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="orbitkv-qualification-", ignore_cleanup_errors=True) as folder:
+        bench = Bench(Path(folder), arguments.command, arguments.path)
+        try:
+            run = Run(Model(), Reference(bench), lambda line: print(line, flush=True))
+            scenarios.run(bench, run, arguments.only)
+        finally:
+            bench.close()
+    failed = [row.name for row in run.rows if row.failure is not None]
+    print(f"{len(run.rows)} scenarios, {len(failed)} failed, {sum(row.compared for row in run.rows):,} tokens compared")
+    if failed or arguments.only:
+        return 1 if failed else 0
+    package = importlib.util.find_spec("vllm")
+    assert package is not None and package.origin is not None
+    text = document.page(run.rows, Path(package.origin).parents[1])
+    if arguments.page is not None:
+        arguments.page.write_text(text, encoding="utf-8")
+    if arguments.compare is not None:
+        expected = arguments.compare.read_text(encoding="utf-8") if arguments.compare.exists() else ""
+        difference = list(difflib.unified_diff(
+            document.timeless(expected).splitlines(), document.timeless(text).splitlines(),
+            "committed", "of this run", lineterm=""))
+        if difference:
+            print("The committed page is not what came out of this run:", *difference, sep="\n")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
