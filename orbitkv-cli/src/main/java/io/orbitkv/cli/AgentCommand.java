@@ -9,10 +9,13 @@ import io.orbitkv.cli.logging.CommandLog;
 import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.Backends;
 import io.orbitkv.core.EmbeddedCache;
+import io.orbitkv.core.agent.AdapterOptions;
 import io.orbitkv.core.agent.Agent;
 import io.orbitkv.core.agent.AgentOptions;
 import io.orbitkv.core.agent.CacheLink;
+import io.orbitkv.core.agent.EngineAdapter;
 import io.orbitkv.core.agent.ManagerLink;
+import io.orbitkv.core.agent.SchedulerEndpoint;
 import io.orbitkv.core.manager.Manager;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -48,6 +51,9 @@ final class AgentCommand implements Callable<Integer> {
   @ArgGroup(multiplicity = "1")
   private CacheChoice cache;
 
+  @ArgGroup(exclusive = false, heading = "%nThe scheduler of an engine, beside its worker of rank 0:%n")
+  private EngineOptions engine;
+
   @Mixin
   private HttpOptions http;
 
@@ -57,7 +63,7 @@ final class AgentCommand implements Callable<Integer> {
   private ByteSize blockBytes;
 
   @Option(names = "--until-eof",
-      description = "End in order when standard input ends, as it does when whoever started this ends, however it does.")
+      description = "End in order when standard input ends, as it does when whoever started this ends, in any way.")
   private boolean untilEof;
 
   @Option(names = "--device", paramLabel = "NAME", defaultValue = "cpu",
@@ -99,12 +105,39 @@ final class AgentCommand implements Callable<Integer> {
     private Path hosted;
   }
 
+  /** What one engine's adapter needs. */
+  static final class EngineOptions {
+
+    @Option(names = "--engine", required = true, paramLabel = "NAME",
+        description = "Translate for the scheduler of this engine, which needs a Manager. Its adapter is one of the "
+            + "modules, or a plugin.")
+    private String name;
+
+    @Option(names = "--engine-socket", required = true, paramLabel = "PATH",
+        description = "Where the scheduler finds it: in a folder of this user alone, made if it is missing.")
+    private Path socket;
+
+    @Option(names = "--state-folder", paramLabel = "DIR",
+        defaultValue = "${env:XDG_CACHE_HOME:-${sys:user.home}/.cache}/orbitkv",
+        description = "What the adapter keeps from one start to the next, such as digests of models' files. "
+            + "Default: ${DEFAULT-VALUE}.")
+    private Path state;
+  }
+
   @Override
   public Integer call() throws InterruptedException {
     Backends backends = plugins.backends();
+    // Before anything is taken: a mistake in an option must not cost a recovery.
+    boolean alone = cache.own != null && cache.own.hosted == null;
+    if (engine != null && alone) {
+      throw new RefusedException("--engine " + engine.name + " needs a Manager, where its scheduler and its workers "
+          + "meet; add --host-manager, or name one with --manager");
+    }
+    Optional<EngineAdapter> adapter = Optional.ofNullable(engine).map(chosen -> backends.adapter(chosen.name));
     Optional<HttpSettings> shown = http.settings(HttpOptions.OFF);
     if (shown.isPresent() && (cache.own == null || cache.own.hosted == null)) {
-      throw new RefusedException("--http shows a Manager, and this agent hosts none; leave it out, or add --host-manager");
+      throw new RefusedException(
+          "--http shows a Manager, and this agent hosts none; leave it out, or add --host-manager");
     }
     try (StopSignal signal = new StopSignal()) {
       if (untilEof) {
@@ -112,10 +145,10 @@ final class AgentCommand implements Callable<Integer> {
       }
       try (Device opened = backends.device(device).open(new DeviceOptions(ordinal, deviceSettings))) {
         if (cache.own == null) {
-          serveFrom(cache.manager, opened, "the Manager at " + cache.manager, signal);
-        } else if (cache.own.hosted == null) {
+          serveFrom(cache.manager, opened, adapter, "the Manager at " + cache.manager, signal);
+        } else if (alone) {
           try (EmbeddedCache embedded = settings().configure(EmbeddedCache.builder(), backends).open()) {
-            serve(opened, CacheLink.embedded(embedded), embedded.describeMemory(), signal);
+            serve(opened, CacheLink.embedded(embedded), Optional.empty(), embedded.describeMemory(), signal);
           }
         } else {
           Manager.Builder builder =
@@ -123,7 +156,7 @@ final class AgentCommand implements Callable<Integer> {
           try (CommandLog.ServiceLog _ = CommandLog.ofService();
               ServedManager manager = ServedManager.open(builder, shown)) {
             // As any other member attaches: one way, also for the ranks in other processes.
-            serveFrom(manager.socket(), opened, "a Manager at " + manager.describe(), signal);
+            serveFrom(manager.socket(), opened, adapter, "a Manager at " + manager.describe(), signal);
           }
         }
       }
@@ -135,15 +168,22 @@ final class AgentCommand implements Callable<Integer> {
     return cache.own.settings(blockBytes, System.nanoTime());
   }
 
-  private void serveFrom(Path manager, Device opened, String described, StopSignal signal) throws InterruptedException {
+  private void serveFrom(
+      Path manager, Device opened, Optional<EngineAdapter> adapter, String described, StopSignal signal)
+      throws InterruptedException {
     try (ManagerLink link = new ManagerLink(manager)) {
-      serve(opened, link, described, signal);
+      serve(opened, link, adapter, described, signal);
     }
   }
 
-  private void serve(Device opened, CacheLink link, String described, StopSignal signal) throws InterruptedException {
-    try (Agent agent = Agent.start(new AgentOptions(socket, opened, link))) {
-      terminal.out().println("ready: " + agent.socket() + ", device " + device + ", " + described);
+  private void serve(
+      Device opened, CacheLink link, Optional<EngineAdapter> adapter, String described, StopSignal signal)
+      throws InterruptedException {
+    try (Agent agent = Agent.start(new AgentOptions(socket, opened, link));
+        SchedulerEndpoint scheduler =
+            adapter.map(of -> of.open(new AdapterOptions(engine.socket, link, engine.state))).orElse(null)) {
+      terminal.out().println("ready: " + agent.socket() + ", device " + device + ", " + described
+          + (scheduler == null ? "" : ", " + engine.name + " scheduler at " + scheduler.socket()));
       signal.await();
     }
   }
