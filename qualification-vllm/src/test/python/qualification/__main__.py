@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib.util
-import json
+import shlex
 import sys
 import tempfile
 from pathlib import Path
 
 from qualification import document, scenarios
-from qualification.driver import Bench
+from qualification.driver import Bench, Installed
 from qualification.model import Model
 from qualification.reference import Reference
 from qualification.scenario import Run
@@ -20,14 +20,16 @@ from qualification.scenario import Run
 def main() -> int:
     """Runs scenarios and writes or compares the page."""
     parser = argparse.ArgumentParser(prog="qualification", description=__doc__)
-    parser.add_argument("--command", required=True, type=json.loads, help="how orbitkv is started, a list in JSON")
-    parser.add_argument("--path", action="append", default=[], help="a folder of Python modules for engines alone")
+    parser.add_argument(
+        "--path", action="append", required=True, help="a folder of OrbitKV's Python packages, as pip --target makes it")
+    parser.add_argument(
+        "--command", type=shlex.split, help="what starts orbitkv; that of the wheel in the folder unless said otherwise")
     parser.add_argument("--only", action="append", default=[], help="a part of a name: groups to run, and no page")
     parser.add_argument("--page", type=Path, help="where the page is written")
     parser.add_argument("--compare", type=Path, help="the page that must come out")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="orbitkv-qualification-", ignore_cleanup_errors=True) as folder:
-        bench = Bench(Path(folder), arguments.command, arguments.path)
+        bench = Bench(Path(folder), Installed(tuple(arguments.path), arguments.command and tuple(arguments.command)))
         try:
             run = Run(Model(), Reference(bench), lambda line: print(line, flush=True))
             scenarios.run(bench, run, arguments.only)

@@ -44,7 +44,7 @@ class Group:
 
     def with_cache(self, manager: Manager | None, **extra: object) -> Settings:
         """Settings of an engine with OrbitKV."""
-        return replace(self.settings, connector=self.bench.connector(manager, **extra))
+        return self.bench.with_cache(self.settings, manager, **extra)
 
     def __call__(self) -> None:
         """Runs the scenarios."""

@@ -7,8 +7,9 @@ import multiprocessing
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, Optional
@@ -18,6 +19,7 @@ from qualification.model import Model, write
 from qualification.processes import await_end, children
 from qualification.server import Server
 
+CONNECTOR_MODULE = "orbitkv_vllm.connector"
 START_LIMIT = 120.0
 COMMAND_LIMIT = 120.0
 MANAGER_LIMIT = 30.0
@@ -32,6 +34,19 @@ ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
+
+
+@dataclass(frozen=True)
+class Installed:
+    """
+    OrbitKV as it is tried.
+
+    path: folders of its Python packages, which the engines alone see.
+    command: what starts it; without it, the command of the wheel in those folders.
+    """
+
+    path: tuple[str, ...]
+    command: tuple[str, ...] | None = None
 
 
 class Failed(AssertionError):
@@ -173,10 +188,11 @@ class Engine:
 class Manager:
     """A node Manager, which keeps its folders when it is started again."""
 
-    def __init__(self, command: Sequence[str], folder: Path, dram: str = "64MiB", ssd: str = "512MiB") -> None:
+    def __init__(self, installed: Installed, folder: Path, dram: str, ssd: str) -> None:
         self._folder = folder
+        self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(installed.path)}
         self._command = [
-            *command, "manager", "--dram", dram, "--ssd", f"{folder / 'ssd'}:{ssd}", "--runtime", str(folder / "run"),
+            *(installed.command or (sys.executable, "-m", "orbitkv")), "manager", "--dram", dram, "--ssd", f"{folder / 'ssd'}:{ssd}", "--runtime", str(folder / "run"),
             "--http", "off",
         ]
         (folder / "ssd").mkdir(parents=True, exist_ok=True)
@@ -198,7 +214,8 @@ class Manager:
         """Starts the process and waits until it serves."""
         with open(self._folder / "manager.log", "a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
-                self._command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True)
+                self._command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True,
+                env=self._environment)
         assert self._process.stdout is not None
         ready = self._process.stdout.readline()
         if not ready.startswith("ready: "):
@@ -228,10 +245,9 @@ class Manager:
 class Bench:
     """Starts engines and Managers for scenarios, and ends those that are left."""
 
-    def __init__(self, folder: Path, command: Sequence[str], load_path: Sequence[str]) -> None:
+    def __init__(self, folder: Path, installed: Installed) -> None:
         self.folder = folder
-        self.command = list(command)
-        self._load_path = tuple(load_path)
+        self._installed = installed
         self._started = 0
         self._engines: list[Engine] = []
         self._servers: list[Server] = []
@@ -254,7 +270,7 @@ class Bench:
         """Starts an engine."""
         self._started += 1
         engine = Engine(self._context, replace(
-            settings, log=str(self.folder / f"engine-{self._started}.log"), load_path=self._load_path))
+            settings, log=str(self.folder / f"engine-{self._started}.log"), load_path=self._installed.path))
         self._engines.append(engine)
         return engine
 
@@ -262,26 +278,26 @@ class Bench:
         """Starts a server with processes of its own."""
         self._started += 1
         log = str(self.folder / f"server-{self._started}.log")
-        server = Server(replace(settings, log=log), self._load_path)
+        server = Server(replace(settings, log=log), self._installed.path)
         self._servers.append(server)
         return server
 
     def manager(self, name: str, dram: str = "64MiB", ssd: str = "512MiB") -> Manager:
         """Starts a Manager."""
-        manager = Manager(self.command, self.folder / name, dram, ssd)
+        manager = Manager(self._installed, self.folder / name, dram, ssd)
         self._managers.append(manager)
         return manager
 
-    def connector(self, manager: Optional[Manager], **settings: object) -> dict[str, object]:
-        """The connector's settings: a node's Manager, or one that the agent hosts."""
-        extra: dict[str, object] = {
-            "agent_command": self.command,
-            "runtime_dir": str(self.folder / "runtime"),
-            **settings,
-        }
+    def with_cache(self, settings: Settings, manager: Optional[Manager], **extra: object) -> Settings:
+        """Settings of an engine with OrbitKV and a node's Manager, or one that the agent hosts."""
+        connector: dict[str, object] = {"runtime_dir": str(self.folder / "runtime"), **extra}
         if manager is not None:
-            extra["manager"] = manager.socket
-        return extra
+            connector["manager"] = manager.socket
+        if self._installed.command is None:
+            return replace(settings, connector=connector)
+        # A source tree has no plugin.
+        connector["agent_command"] = list(self._installed.command)
+        return replace(settings, connector=connector, module=CONNECTOR_MODULE)
 
     def close(self) -> None:
         """Ends everything."""

@@ -8,10 +8,10 @@ A figure is the median of its rounds; behind it are the lowest and the highest r
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import random
+import shlex
 import statistics
 import sys
 import tempfile
@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from qualification.driver import Bench, Engine
+from qualification.driver import Bench, Engine, Installed
 from qualification.engine import Request, Settings
 from qualification.model import Model
 
@@ -54,9 +54,8 @@ class Figures:
         settings = Settings(model, blocks=1024, longest=LONGEST, batched_tokens=2048, requests=32)
         ssd = folder / "ssd"
         ssd.mkdir()
-        connector = bench.connector(None, dram="2GiB", ssd=f"{ssd}:4GiB")
         self._without = bench.engine(settings)
-        self._using = bench.engine(replace(settings, connector=connector))
+        self._using = bench.engine(bench.with_cache(settings, None, dram="2GiB", ssd=f"{ssd}:4GiB"))
         self._rounds = rounds
         self._numbers = random.Random(7)
 
@@ -133,12 +132,14 @@ class Figures:
 def main() -> int:
     """Measures and prints."""
     parser = argparse.ArgumentParser(prog="figures", description=__doc__)
-    parser.add_argument("--command", required=True, type=json.loads, help="how orbitkv is started, a list in JSON")
-    parser.add_argument("--path", action="append", default=[], help="a folder of Python modules for engines alone")
+    parser.add_argument(
+        "--path", action="append", required=True, help="a folder of OrbitKV's Python packages, as pip --target makes it")
+    parser.add_argument(
+        "--command", type=shlex.split, help="what starts orbitkv; that of the wheel in the folder unless said otherwise")
     parser.add_argument("--rounds", type=int, default=5, help="rounds that are counted")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="orbitkv-figures-", ignore_cleanup_errors=True) as folder:
-        bench = Bench(Path(folder), arguments.command, arguments.path)
+        bench = Bench(Path(folder), Installed(tuple(arguments.path), arguments.command and tuple(arguments.command)))
         try:
             print(f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start")
             figures = Figures(bench, arguments.rounds, Path(folder))

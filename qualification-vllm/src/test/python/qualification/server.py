@@ -45,12 +45,15 @@ class Server:
             "--block-size", str(settings.block_tokens),
         ]
         if settings.connector is not None:
-            command += ["--kv-transfer-config", json.dumps({
+            transfer = {
                 "kv_connector": CONNECTOR,
                 "kv_role": "kv_both",
                 "kv_load_failure_policy": settings.failures,
                 "kv_connector_extra_config": dict(settings.connector),
-            })]
+            }
+            if settings.module is not None:
+                transfer["kv_connector_module_path"] = settings.module
+            command += ["--kv-transfer-config", json.dumps(transfer)]
         path = [*load_path, *filter(None, [os.environ.get("PYTHONPATH")])]
         with open(settings.log, "a", encoding="utf-8") as log:
             self._process = subprocess.Popen(

@@ -40,12 +40,14 @@ class Settings:
 
     connector: what goes into kv_connector_extra_config; without it the engine runs without OrbitKV.
     own_cache: whether the engine has a prefix cache of its own.
+    module: where the connector is found; without it, by its name, which the plugin makes known.
     """
 
     model: str
     log: str = ""
     connector: Mapping[str, object] | None = None
     own_cache: bool = True
+    module: str | None = None
     blocks: int = 128
     block_tokens: int = 32
     dtype: str = "float32"
@@ -115,6 +117,7 @@ class Served:
         if settings.connector is not None:
             transfer = KVTransferConfig(
                 kv_connector=CONNECTOR,
+                kv_connector_module_path=settings.module,
                 kv_role="kv_both",
                 kv_load_failure_policy=settings.failures,
                 kv_connector_extra_config=dict(settings.connector),
