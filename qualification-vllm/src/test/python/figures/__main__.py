@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from qualification.driver import Bench, Engine, Installed
@@ -64,23 +65,36 @@ class Figures:
         print("| nothing to reuse | without OrbitKV | with OrbitKV |", "|---|---:|---:|", sep="\n")
         mixed = self._both(lambda engine, requests: sum(
             request.tokens + len(request.prompt) for request in requests) / engine.run_time(*requests),
-            lambda: [self._request(512, 128) for _ in range(16)])
+            partial(self._requests, 16, 512, 128))
         print(mixed.line("throughput, 16 requests of 512 + 128 tokens at once", "tokens/s"))
         prompts = self._both(lambda engine, requests: sum(
             len(request.prompt) for request in requests) / engine.run_time(*requests),
-            lambda: [self._request(2048, 1) for _ in range(4)])
+            partial(self._requests, 4, 2048, 1))
         print(prompts.line("throughput, 4 prompts of 2,048 tokens at once", "tokens/s"))
         steps = self._both(lambda engine, requests: statistics.median(engine.step_times(requests[0])),
-            lambda: [self._request(512, 256)])
+            partial(self._requests, 1, 512, 256))
         print(steps.line("step of 1 request, median of 255", "ms", 1e3))
+        added: list[str] = []
         for length in (128, 512, 2048):
             first = self._both(lambda engine, requests: engine.first_token_time(requests[0]),
-                lambda chosen=length: [self._request(chosen, 16)])  # type: ignore[misc]
+                partial(self._requests, 1, length, 16))
             print(first.line(f"time to first token, prompt of {length:,} tokens", "ms", 1e3))
+            more = statistics.median(first.using) - statistics.median(first.without)
+            added.append(f"{more * 1e3:+.2f} ms for {length:,} tokens")
+        print()
         for name, measured in (("mixed", mixed), ("prompts", prompts)):
             ratios = [using / without for using, without in zip(measured.using, measured.without)]
             print(f"throughput kept, {name}: {statistics.median(ratios):.2%} in the median of pairs of rounds, "
                   f"{min(ratios):.2%} to {max(ratios):.2%}")
+        print(f"added time to first token on a miss: {', '.join(added)}")
+        for name, requests in (
+            ("16 requests of 512 + 128 tokens at once", self._requests(16, 512, 128)),
+            ("1 request of 512 + 256 tokens", self._requests(1, 512, 256)),
+        ):
+            count, taken, inside = self._using.connector_time(*requests)
+            print(f"inside the connector's calls, {name}: {inside / count * 1e6:,.0f} µs of a step's "
+                  f"{taken / count * 1e6:,.0f} µs, {inside / taken:.2%}")
+            self._using.settle()
 
     def savings(self) -> None:
         """A prefix that was seen before: what OrbitKV saves."""
@@ -119,6 +133,9 @@ class Figures:
                     values.append(value)
                 engine.settle()
         return Rounds(without, using)
+
+    def _requests(self, count: int, prompt: int, tokens: int) -> list[Request]:
+        return [self._request(prompt, tokens) for _ in range(count)]
 
     def _request(self, prompt: int, tokens: int) -> Request:
         numbers = tuple(self._numbers.randrange(3, MODEL.vocabulary) for _ in range(prompt))

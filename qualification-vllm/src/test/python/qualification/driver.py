@@ -99,6 +99,11 @@ class Engine:
         times: list[float] = self._call(Served.step_times, request)
         return times
 
+    def connector_time(self, *requests: Request) -> tuple[int, float, float]:
+        """Steps of a run, its seconds, and those in the connector's calls."""
+        steps, taken, inside = self._call(Served.connector_time, *requests)
+        return int(steps), float(taken), float(inside)
+
     def run_time(self, *requests: Request) -> float:
         """Seconds from the submission of requests to the last one's end."""
         return float(self._call(Served.run_time, *requests))
@@ -138,9 +143,13 @@ class Engine:
         """Has a fault come right after a call of the connector."""
         self._call(Served.after, half, method, fault)
 
+    def launched(self) -> list[int]:
+        """The processes that the engine has launched."""
+        return children(self.pid)
+
     def agent(self) -> int:
-        """The process that the engine has launched."""
-        launched = children(self.pid)
+        """The one process that the engine has launched."""
+        launched = self.launched()
         if len(launched) != 1:
             raise AssertionError(f"the engine has the processes {launched}, expected its agent alone")
         return launched[0]
@@ -298,6 +307,11 @@ class Bench:
         # A source tree has no plugin.
         connector["agent_command"] = list(self._installed.command)
         return replace(settings, connector=connector, module=CONNECTOR_MODULE)
+
+    @property
+    def plugin(self) -> bool:
+        """Whether what is tried is installed, and makes its connector known by itself."""
+        return self._installed.command is None
 
     def close(self) -> None:
         """Ends everything."""

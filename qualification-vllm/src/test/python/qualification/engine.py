@@ -289,6 +289,50 @@ class Served:
             self._engine.step()
         return time.perf_counter() - started
 
+    def connector_time(self, *requests: Request) -> tuple[int, float, float]:
+        """Runs requests to their ends; the steps, what they took, and what of it the connector's calls took."""
+        inside = 0.0
+        depth = 0
+
+        def timed(call: Callable[..., Any]) -> Callable[..., Any]:
+            def measured(*args: Any, **kwargs: Any) -> Any:
+                nonlocal inside, depth
+                # A call may make another one.
+                depth += 1
+                started = time.perf_counter()
+                try:
+                    return call(*args, **kwargs)
+                finally:
+                    depth -= 1
+                    if depth == 0:
+                        inside += time.perf_counter() - started
+
+            return measured
+
+        wrapped = [(self._connector(half), name) for half in Half for name in self._calls()]
+        for connector, name in wrapped:
+            setattr(connector, name, timed(getattr(connector, name)))
+        try:
+            started = time.perf_counter()
+            self.submit(*requests)
+            steps = 0
+            while self._engine.has_unfinished_requests():
+                self._engine.step()
+                steps += 1
+            taken = time.perf_counter() - started
+        finally:
+            for connector, name in wrapped:
+                delattr(connector, name)
+            self._watch_answers()
+        return steps, taken, inside
+
+    @staticmethod
+    def _calls() -> list[str]:
+        from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1
+
+        return [name for name, member in vars(KVConnectorBase_V1).items()
+                if not name.startswith("_") and callable(member)] + ["request_finished_all_groups"]
+
     # The state of the engine.
 
     def settle(self, limit: float = 10.0) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from qualification import store
-from qualification.driver import Bench, Engine, Manager, stopped
+from qualification.driver import CONNECTOR_MODULE, Bench, Engine, Manager, stopped
 from qualification.engine import Half, Overwrite, Request, Settings, Signal, Stage
 from qualification.model import Model
 from qualification.scenario import Run, Scenario
@@ -529,6 +529,43 @@ class Hosted(Group):
         return "hit from the SSD in the new engine"
 
 
+class Selection(Group):
+    """How the connector comes into an engine, and that it does not when nobody asked for it."""
+
+    def __call__(self) -> None:
+        self.run.scenario("installed, not selected", self.not_selected)
+        self.run.scenario("selected by the module's path", self.by_path)
+
+    def not_selected(self, scenario: Scenario) -> str:
+        engine = self.bench.engine(self.settings)
+        try:
+            scenario.answers(engine, long("not selected"))
+            modules = engine.modules("orbitkv")
+            expected = ["orbitkv_vllm", "orbitkv_vllm.plugin"] if self.bench.plugin else []
+            if modules != expected:
+                raise AssertionError(f"expected {expected} to be imported: {modules}")
+            if engine.launched():
+                raise AssertionError("processes were started")
+        finally:
+            engine.stop()
+        return "imports the entry point alone"
+
+    def by_path(self, scenario: Scenario) -> str:
+        manager = self.bench.manager("path")
+        engine = self.bench.engine(replace(self.with_cache(manager), module=CONNECTOR_MODULE))
+        try:
+            scenario.answers(engine, long("by path"))
+            scenario.clean(engine)
+            engine.forget()
+            engine.counts()
+            scenario.answers(engine, long("by path, again"))
+            scenario.loads(engine, 20)
+            scenario.clean(engine)
+        finally:
+            engine.stop()
+        return "20 of 20 whole blocks loaded"
+
+
 class Deployed(Group):
     """The engine as it is deployed, over HTTP and in three processes, with the default: a hosted Manager."""
 
@@ -562,6 +599,7 @@ def run(bench: Bench, into: Run, only: Sequence[str]) -> None:
         Identity(bench, into, model, same, changed),
         AsyncScheduling(bench, into, model),
         Hosted(bench, into, model),
+        Selection(bench, into, model),
         Deployed(bench, into, model),
     ]
     for group in groups:
