@@ -48,7 +48,9 @@ def require_supported(config: VllmConfig, kv_cache: KVCacheConfig, settings: Set
 
 def only_group(kv_cache: KVCacheConfig) -> FullAttentionSpec:
     """Returns the specification of the one group that there is, when ``require_supported`` has passed."""
-    spec: FullAttentionSpec = kv_cache.kv_cache_groups[0].kv_cache_spec
+    spec = kv_cache.kv_cache_groups[0].kv_cache_spec
+    if not isinstance(spec, FullAttentionSpec):
+        raise ProfileError(f"OrbitKV for vLLM: the model has {type(spec).__name__}, and FullAttentionSpec is served")
     return spec
 
 
@@ -138,7 +140,7 @@ def _refuse_features(config: VllmConfig) -> Optional[str]:
             f"--prefix-caching-hash-algo is {algorithm!r}, expected one of {', '.join(_HASH_ALGORITHMS)}: others collide"
             " or differ in every process"
         )
-    if config.kv_transfer_config.enable_permute_local_kv:
+    if transfer.enable_permute_local_kv:
         return "enable_permute_local_kv is set in --kv-transfer-config, and pages are kept as they are; leave it out"
     return None
 

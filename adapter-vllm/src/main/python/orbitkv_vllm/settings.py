@@ -87,8 +87,8 @@ def _runtime_dir(name: str, value: Any) -> str:
     path = _path(name, value)
     if path is not None:
         return path
-    user = os.environ.get("XDG_RUNTIME_DIR", "")
-    return os.path.join(user, "orbitkv") if os.path.isabs(user) else f"/dev/shm/orbitkv-{os.getuid()}"
+    # A hosted Manager has its blocks there, so it has to be memory, and as much as there is.
+    return f"/dev/shm/orbitkv-{os.getuid()}"
 
 
 def _digest(name: str, value: Any) -> bytes:

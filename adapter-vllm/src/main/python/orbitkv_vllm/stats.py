@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Optional
 
-from prometheus_client import Counter
 from vllm.distributed.kv_transfer.kv_connector.v1.metrics import KVConnectorPromMetrics, KVConnectorStats
 
 COUNTS = {
@@ -61,7 +60,7 @@ class OrbitKvPromMetrics(KVConnectorPromMetrics):
         per_engine_labelvalues: dict[int, list[object]],
     ) -> None:
         super().__init__(vllm_config, metric_types, labelnames, per_engine_labelvalues)
-        self._counters: dict[str, dict[int, Counter]] = {}
+        self._counters: dict[str, dict[int, Any]] = {}
         for name, meaning in COUNTS.items():
             counter = self._counter_cls(name=f"vllm:orbitkv_{name}", documentation=meaning, labelnames=labelnames)
             self._counters[name] = {

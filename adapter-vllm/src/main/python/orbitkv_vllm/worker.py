@@ -11,6 +11,7 @@ from orbitkv_agent import AgentClient, Transfer
 from orbitkv_vllm.adopt import AdoptedMemory
 from orbitkv_vllm.layout import Pool
 from orbitkv_vllm.metadata import Ended, LoadOrder, Orders, Reports, SaveOrder
+from orbitkv_vllm.rendezvous import Rendezvous
 from orbitkv_vllm.stats import OrbitKvStats
 from orbitkv_vllm.vllm_wire import AdapterClient, Identity, Instance
 
@@ -75,8 +76,9 @@ class WorkerHalf:
         rank: int,
         pool: Pool,
         memory: AdoptedMemory,
+        rendezvous: Rendezvous,
     ) -> None:
-        """Takes over the process, the identifier and the memory, and closes them in the end."""
+        """Takes over all that can be closed, and closes it in the end."""
         self._agent_socket = agent_socket
         self._process = agent
         self._identifier = identifier
@@ -84,6 +86,7 @@ class WorkerHalf:
         self._rank = rank
         self._pool = pool
         self._memory = memory
+        self._rendezvous = rendezvous
         self._client: Optional[AgentClient] = None
         self._loading: dict[int, _Loading] = {}
         self._saving: dict[int, SaveOrder] = {}
@@ -170,6 +173,7 @@ class WorkerHalf:
         self._process.close()
         # Whatever an agent that has not ended may still write goes to the file, and no longer to the engine's pages.
         self._memory.close()
+        self._rendezvous.leave()
 
     def _agent(self) -> Optional[AgentClient]:
         if self._client is None:
