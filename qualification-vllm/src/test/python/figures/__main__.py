@@ -155,8 +155,11 @@ def main() -> int:
         "--command", type=shlex.split, help="what starts orbitkv; that of the wheel in the folder unless said otherwise")
     parser.add_argument("--rounds", type=int, default=5, help="rounds that are counted")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="orbitkv-figures-", ignore_cleanup_errors=True) as folder:
-        bench = Bench(Path(folder), Installed(tuple(arguments.path), arguments.command and tuple(arguments.command)))
+    with (
+        tempfile.TemporaryDirectory(prefix="orbitkv-figures-", ignore_cleanup_errors=True) as folder,
+        tempfile.TemporaryDirectory(prefix="okv-", dir="/dev/shm", ignore_cleanup_errors=True) as memory,
+    ):
+        bench = Bench(Path(folder), Path(memory), Installed(tuple(arguments.path), arguments.command and tuple(arguments.command)))
         try:
             print(f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start")
             figures = Figures(bench, arguments.rounds, Path(folder))

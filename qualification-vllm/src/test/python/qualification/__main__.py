@@ -28,8 +28,11 @@ def main() -> int:
     parser.add_argument("--page", type=Path, help="where the page is written")
     parser.add_argument("--compare", type=Path, help="the page that must come out")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="orbitkv-qualification-", ignore_cleanup_errors=True) as folder:
-        bench = Bench(Path(folder), Installed(tuple(arguments.path), arguments.command and tuple(arguments.command)))
+    with (
+        tempfile.TemporaryDirectory(prefix="orbitkv-qualification-", ignore_cleanup_errors=True) as folder,
+        tempfile.TemporaryDirectory(prefix="okv-", dir="/dev/shm", ignore_cleanup_errors=True) as memory,
+    ):
+        bench = Bench(Path(folder), Path(memory), Installed(tuple(arguments.path), arguments.command and tuple(arguments.command)))
         try:
             run = Run(Model(), Reference(bench), lambda line: print(line, flush=True))
             scenarios.run(bench, run, arguments.only)

@@ -197,11 +197,12 @@ class Engine:
 class Manager:
     """A node Manager, which keeps its folders when it is started again."""
 
-    def __init__(self, installed: Installed, folder: Path, dram: str, ssd: str) -> None:
+    def __init__(self, installed: Installed, folder: Path, memory: Path, dram: str, ssd: str) -> None:
         self._folder = folder
+        self._memory = memory
         self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(installed.path)}
         self._command = [
-            *(installed.command or (sys.executable, "-m", "orbitkv")), "manager", "--dram", dram, "--ssd", f"{folder / 'ssd'}:{ssd}", "--runtime", str(folder / "run"),
+            *(installed.command or (sys.executable, "-m", "orbitkv")), "manager", "--dram", dram, "--ssd", f"{folder / 'ssd'}:{ssd}", "--runtime", str(memory),
             "--http", "off",
         ]
         (folder / "ssd").mkdir(parents=True, exist_ok=True)
@@ -211,7 +212,7 @@ class Manager:
     @property
     def socket(self) -> str:
         """Where engines find it."""
-        return str(self._folder / "run" / "manager.sock")
+        return str(self._memory / "manager.sock")
 
     @property
     def pid(self) -> int:
@@ -254,8 +255,10 @@ class Manager:
 class Bench:
     """Starts engines and Managers for scenarios, and ends those that are left."""
 
-    def __init__(self, folder: Path, installed: Installed) -> None:
+    def __init__(self, folder: Path, memory: Path, installed: Installed) -> None:
+        """Works in two folders, of which one is in memory."""
         self.folder = folder
+        self._memory = memory
         self._installed = installed
         self._started = 0
         self._engines: list[Engine] = []
@@ -293,13 +296,13 @@ class Bench:
 
     def manager(self, name: str, dram: str = "64MiB", ssd: str = "512MiB") -> Manager:
         """Starts a Manager."""
-        manager = Manager(self._installed, self.folder / name, dram, ssd)
+        manager = Manager(self._installed, self.folder / name, self._memory / name, dram, ssd)
         self._managers.append(manager)
         return manager
 
     def with_cache(self, settings: Settings, manager: Optional[Manager], **extra: object) -> Settings:
         """Settings of an engine with OrbitKV and a node's Manager, or one that the agent hosts."""
-        connector: dict[str, object] = {"runtime_dir": str(self.folder / "runtime"), **extra}
+        connector: dict[str, object] = {"runtime_dir": str(self._memory / "run"), **extra}
         if manager is not None:
             connector["manager"] = manager.socket
         if self._installed.command is None:
