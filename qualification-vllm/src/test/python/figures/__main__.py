@@ -159,7 +159,8 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="orbitkv-figures-", ignore_cleanup_errors=True) as folder,
         tempfile.TemporaryDirectory(prefix="okv-", dir="/dev/shm", ignore_cleanup_errors=True) as memory,
     ):
-        bench = Bench(Path(folder), Path(memory), Installed(tuple(arguments.path), arguments.command and tuple(arguments.command)))
+        installed = Installed(tuple(arguments.path), arguments.command and tuple(arguments.command))
+        bench = Bench(Path(folder), Path(memory), installed)
         try:
             print(f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start")
             figures = Figures(bench, arguments.rounds, Path(folder))

@@ -32,7 +32,8 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="orbitkv-qualification-", ignore_cleanup_errors=True) as folder,
         tempfile.TemporaryDirectory(prefix="okv-", dir="/dev/shm", ignore_cleanup_errors=True) as memory,
     ):
-        bench = Bench(Path(folder), Path(memory), Installed(tuple(arguments.path), arguments.command and tuple(arguments.command)))
+        installed = Installed(tuple(arguments.path), arguments.command and tuple(arguments.command))
+        bench = Bench(Path(folder), Path(memory), installed)
         try:
             run = Run(Model(), Reference(bench), lambda line: print(line, flush=True))
             scenarios.run(bench, run, arguments.only)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.context import ForkServerContext
@@ -17,10 +18,12 @@ from typing import Any, Optional
 from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Stage, serve
 from qualification.model import Model, write
 from qualification.processes import await_end, children
+from qualification.probe import probes
 from qualification.server import Server
 
 CONNECTOR_MODULE = "orbitkv_vllm.connector"
 START_LIMIT = 120.0
+ATTACH_LIMIT = 60.0
 COMMAND_LIMIT = 120.0
 MANAGER_LIMIT = 30.0
 
@@ -146,6 +149,23 @@ class Engine:
     def launched(self) -> list[int]:
         """The processes that the engine has launched."""
         return children(self.pid)
+
+    def await_cache(self, limit: float = ATTACH_LIMIT) -> None:
+        """Waits until what the engine computes is saved and loaded: its agent starts while it serves already."""
+        deadline = time.monotonic() + limit
+        for probe in probes(self.settings.block_tokens):
+            self.generate(probe)
+            self.settle()
+            self.forget()
+            self.counts()
+            self.generate(probe)
+            if self.counts().external > 0:
+                break
+            if time.monotonic() > deadline:
+                raise Failed(f"nothing was saved and loaded again in {limit:.0f} s; the engine printed:\n{self.log()}")
+            time.sleep(0.1)
+        self.settle()
+        self.forget()
 
     def agent(self) -> int:
         """The one process that the engine has launched."""
@@ -284,6 +304,8 @@ class Bench:
         engine = Engine(self._context, replace(
             settings, log=str(self.folder / f"engine-{self._started}.log"), load_path=self._installed.path))
         self._engines.append(engine)
+        if settings.connector is not None:
+            engine.await_cache()
         return engine
 
     def server(self, settings: Settings) -> Server:
@@ -294,7 +316,7 @@ class Bench:
         self._servers.append(server)
         return server
 
-    def manager(self, name: str, dram: str = "64MiB", ssd: str = "512MiB") -> Manager:
+    def manager(self, name: str, dram: str = "64MiB", ssd: str = "256MiB") -> Manager:
         """Starts a Manager."""
         manager = Manager(self._installed, self.folder / name, self._memory / name, dram, ssd)
         self._managers.append(manager)

@@ -101,7 +101,7 @@ class Scenario:
             if kept != 0:
                 raise AssertionError(f"{kept} blocks of the engine's cache did not come back")
 
-    def loads_at_last(self, engine: Engine, request: Request, blocks: int, limit: float = 15.0) -> None:
+    def loads_at_last(self, engine: Engine, request: Request, blocks: int, limit: float = 30.0) -> None:
         """Expects that a request is served from the cache as soon as there is one again; its answers are compared."""
         deadline = time.monotonic() + limit
         while True:
@@ -128,6 +128,14 @@ class Run:
         self._reference = reference
         self._say = say
         self.rows: list[Row] = []
+
+    def group(self, name: str, scenarios: Callable[[], None]) -> None:
+        """Runs a group of scenarios; what they share may not come about at all."""
+        try:
+            scenarios()
+        except AssertionError as failure:
+            self.rows.append(Row(name, "FAILED", failure=str(failure)))
+            self._say(f"{name}: FAILED\n{failure}")
 
     def scenario(self, name: str, body: Body) -> None:
         """Runs a scenario. The ones behind it run whatever comes of it."""

@@ -603,5 +603,6 @@ def run(bench: Bench, into: Run, only: Sequence[str]) -> None:
         Deployed(bench, into, model),
     ]
     for group in groups:
-        if not only or type(group).__name__ in only:
-            group()
+        name = type(group).__name__
+        if not only or name in only:
+            into.group(name, group)

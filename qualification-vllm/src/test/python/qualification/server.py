@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from qualification.engine import CONNECTOR, Outcome, Request, Settings
+from qualification.probe import probes
 from qualification.processes import await_end, descendants, name
 
 START_LIMIT = 180.0
@@ -61,6 +62,8 @@ class Server:
                 env={**os.environ, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join(path)})
         try:
             self._wait()
+            if settings.connector is not None:
+                self.await_cache()
         except BaseException:
             self.kill()
             raise
@@ -81,6 +84,21 @@ class Server:
         if not found:
             raise AssertionError(f"the server has no metric {name}")
         return sum(float(value) for value in found)
+
+    def await_cache(self) -> None:
+        """Waits until what the engine computes is saved: its agent starts while it serves already."""
+        deadline = time.monotonic() + START_LIMIT
+        for probe in probes(self.settings.block_tokens):
+            self.generate(probe)
+            if self.metric("vllm:orbitkv_saved_tokens_total") > 0:
+                return
+            if time.monotonic() > deadline:
+                raise AssertionError(f"nothing was saved in {START_LIMIT:.0f} s:\n{self.log()}")
+            time.sleep(0.2)
+
+    def log(self) -> str:
+        """The end of what the processes printed."""
+        return Path(self.settings.log).read_text(errors="replace")[-6000:]
 
     @property
     def alive(self) -> bool:
@@ -109,7 +127,7 @@ class Server:
         deadline = time.monotonic() + START_LIMIT
         while True:
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(f"the server did not start:\n{Path(self.settings.log).read_text()[-6000:]}")
+                raise AssertionError(f"the server did not start:\n{self.log()}")
             with contextlib.suppress(OSError):
                 self._ask("/health")
                 return
