@@ -14,7 +14,7 @@ import os
 import re
 import tempfile
 from types import TracebackType
-from typing import Optional
+from typing import Callable, Optional
 
 _FOLDER = "/dev/shm"
 _PREFIX = "orbitkv-kv-"
@@ -29,12 +29,13 @@ _MREMAP_FIXED = 2
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ ([0-9]+) *(.*)\n?")
 
 
-def _function(name: str, *arguments: type) -> ctypes._CFuncPtr:
+def _function(name: str, *arguments: type) -> Callable[..., Optional[int]]:
     # With the interpreter's lock held, so that next to no other thread of Python runs between a copy and its mapping.
     function = getattr(ctypes.PyDLL(None, use_errno=True), name)
     function.restype = ctypes.c_void_p
     function.argtypes = arguments
-    return function  # type: ignore[no-any-return]
+    found: Callable[..., Optional[int]] = function
+    return found
 
 
 _mmap = _function(
@@ -142,7 +143,7 @@ class AdoptedMemory:
 
     def _restore(self, begin: int, length: int) -> None:
         own = _mmap(None, length, _PROT, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-        if own == _FAILED:
+        if own is None or own == _FAILED:
             # Still the file's, which stays mapped without its name.
             return
         ctypes.memmove(own, self._begin + begin, length)

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional
 
 _SIZE = re.compile(r"[0-9]+(B|KiB|MiB|GiB|TiB)?")
+_NAMES = (
+    "manager", "dram", "ssd", "runtime_dir", "scope", "model_digest", "adapters", "defer_ms", "agent_command", "saves",
+)
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -35,10 +38,21 @@ class Settings(NamedTuple):
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> Settings:
         """Reads and checks settings. ``ValueError`` names the one that is wrong."""
-        unknown = sorted(set(given) - set(_READERS))
+        unknown = sorted(set(given) - set(_NAMES))
         if unknown:
-            raise ValueError(f"kv_connector_extra_config.{unknown[0]} is no setting; there are {', '.join(_READERS)}")
-        settings = cls(*(read(name, given.get(name)) for name, read in _READERS.items()))
+            raise ValueError(f"kv_connector_extra_config.{unknown[0]} is no setting; there are {', '.join(_NAMES)}")
+        settings = cls(
+            manager=_path("manager", given.get("manager")),
+            dram=_size("dram", given.get("dram")),
+            ssd=_ssd("ssd", given.get("ssd")),
+            runtime_dir=_runtime_dir("runtime_dir", given.get("runtime_dir")),
+            scope=_text("scope", given.get("scope")),
+            model_digest=_digest("model_digest", given.get("model_digest")),
+            adapters=_adapters("adapters", given.get("adapters")),
+            defer_millis=_millis("defer_ms", given.get("defer_ms")),
+            agent_command=_command("agent_command", given.get("agent_command")),
+            saves=_switch("saves", given.get("saves")),
+        )
         if settings.manager is not None:
             for name in ("dram", "ssd"):
                 if given.get(name) is not None:
@@ -132,18 +146,3 @@ def _switch(name: str, value: Any) -> bool:
     if value not in ("on", "off"):
         raise _wrong(name, value, "'on' or 'off'")
     return bool(value == "on")
-
-
-# In the order of the fields.
-_READERS = {
-    "manager": _path,
-    "dram": _size,
-    "ssd": _ssd,
-    "runtime_dir": _runtime_dir,
-    "scope": _text,
-    "model_digest": _digest,
-    "adapters": _adapters,
-    "defer_ms": _millis,
-    "agent_command": _command,
-    "saves": _switch,
-}

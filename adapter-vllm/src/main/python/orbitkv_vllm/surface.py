@@ -150,7 +150,8 @@ def _get(module: str, owner: str | None) -> Any:
 
 def _fields(owner: Any) -> str:
     if isinstance(owner, enum.EnumMeta):
-        return " ".join(f"{name}={member.value!r}" for name, member in owner.__members__.items())
+        members: dict[str, Any] = dict(owner.__members__)
+        return " ".join(f"{name}={member.value!r}" for name, member in members.items())
     if dataclasses.is_dataclass(owner):
         missing = dataclasses.MISSING
         return " ".join(
