@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib.util
+import os
 import shlex
 import sys
 import tempfile
@@ -28,6 +29,8 @@ def main() -> int:
     parser.add_argument("--page", type=Path, help="where the page is written")
     parser.add_argument("--compare", type=Path, help="the page that must come out")
     arguments = parser.parse_args()
+    # Threads that wait for one another by turning round are slow on a machine that does other things as well.
+    os.environ["OMP_NUM_THREADS"] = "1"
     with (
         tempfile.TemporaryDirectory(prefix="orbitkv-qualification-", ignore_cleanup_errors=True) as folder,
         tempfile.TemporaryDirectory(prefix="okv-", dir="/dev/shm", ignore_cleanup_errors=True) as memory,
