@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], help="a part of a name: groups to run, and no page")
     parser.add_argument("--page", type=Path, help="where the page is written")
     parser.add_argument("--compare", type=Path, help="the page that must come out")
+    parser.add_argument("--verbose", action="store_true", help="print what engines counted")
     arguments = parser.parse_args()
     # Threads that wait for one another by turning round are slow on a machine that does other things as well.
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -38,7 +39,7 @@ def main() -> int:
         installed = Installed(tuple(arguments.path), arguments.command and tuple(arguments.command))
         bench = Bench(Path(folder), Path(memory), installed)
         try:
-            run = Run(Model(), Reference(bench), lambda line: print(line, flush=True))
+            run = Run(Model(), Reference(bench), lambda line: print(line, flush=True), arguments.verbose)
             scenarios.run(bench, run, arguments.only)
         finally:
             bench.close()

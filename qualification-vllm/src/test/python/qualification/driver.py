@@ -138,13 +138,17 @@ class Engine:
         modules: list[str] = self._call(Served.modules, prefix)
         return modules
 
-    def before(self, half: Half, method: str, fault: Callable[[Served], None]) -> None:
-        """Has a fault come right before a call of the connector."""
-        self._call(Served.before, half, method, fault)
+    def before(self, half: Half, method: str, stage: Stage, fault: Callable[[Served], None]) -> None:
+        """Has a fault come right before a call of the connector while a request is at a stage."""
+        self._call(Served.before, half, method, stage, fault)
 
-    def after(self, half: Half, method: str, fault: Callable[[Served], None]) -> None:
-        """Has a fault come right after a call of the connector."""
-        self._call(Served.after, half, method, fault)
+    def after(self, half: Half, method: str, stage: Stage, fault: Callable[[Served], None]) -> None:
+        """Has a fault come right after a call of the connector while a request is at a stage."""
+        self._call(Served.after, half, method, stage, fault)
+
+    def pending_faults(self) -> int:
+        """How many faults have not come yet."""
+        return int(self._call(Served.pending_faults))
 
     def launched(self) -> list[int]:
         """The processes that the engine has launched."""
@@ -242,6 +246,9 @@ class Manager:
 
     def start(self) -> None:
         """Starts the process and waits until it serves."""
+        if self._process is not None:
+            # A fault has killed it.
+            self._process.communicate(timeout=MANAGER_LIMIT)
         with open(self._folder / "manager.log", "a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
                 self._command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True,

@@ -147,6 +147,7 @@ class Served:
         self._ids: dict[str, str] = {}
         self._outcomes: dict[str, Outcome] = {}
         self._unanswered: set[str] = set()
+        self._pending_faults = 0
         if transfer is not None:
             self._watch_answers()
 
@@ -373,20 +374,24 @@ class Served:
 
     # Faults.
 
-    def before(self, half: Half, method: str, fault: Callable[[Served], None]) -> None:
-        """Has something happen once, right before the next call of a connector's method."""
-        self._around(half, method, fault, before=True)
+    def before(self, half: Half, method: str, stage: Stage, fault: Callable[[Served], None]) -> None:
+        """Has something happen once, right before a connector's method is called while a request is at a stage."""
+        self._around(half, method, stage, fault, before=True)
 
-    def after(self, half: Half, method: str, fault: Callable[[Served], None]) -> None:
-        """Has something happen once, right after the next call of a connector's method."""
-        self._around(half, method, fault, before=False)
+    def after(self, half: Half, method: str, stage: Stage, fault: Callable[[Served], None]) -> None:
+        """Has something happen once, right after a connector's method was called while a request is at a stage."""
+        self._around(half, method, stage, fault, before=False)
 
-    def _around(self, half: Half, method: str, fault: Callable[[Served], None], before: bool) -> None:
+    def _around(self, half: Half, method: str, stage: Stage, fault: Callable[[Served], None], before: bool) -> None:
         connector = self._connector(half)
         original = getattr(connector, method)
+        self._pending_faults += 1
 
         def wrapped(*args: Any, **kwargs: Any) -> Any:
+            if all(self.stage(name) is not stage for name in self._ids):
+                return original(*args, **kwargs)
             delattr(connector, method)
+            self._pending_faults -= 1
             if before:
                 fault(self)
             result = original(*args, **kwargs)
@@ -395,6 +400,10 @@ class Served:
             return result
 
         setattr(connector, method, wrapped)
+
+    def pending_faults(self) -> int:
+        """How many faults have not come yet."""
+        return self._pending_faults
 
     def overwrite(self, name: str) -> None:
         """Overwrites the blocks of a request with other values."""

@@ -32,6 +32,7 @@ class Row:
     compared: int = 0
     seconds: float = 0.0
     failure: Optional[str] = None
+    counted: list[Counts] = field(default_factory=list)
 
 
 @dataclass
@@ -59,9 +60,15 @@ class Scenario:
         """Runs requests and compares their answers."""
         self.same(engine.settings, engine.generate(*requests), *requests)
 
+    def counts(self, engine: Engine) -> Counts:
+        """What an engine counted since the last look."""
+        counts = engine.counts()
+        self.row.counted.append(counts)
+        return counts
+
     def loads(self, engine: Engine, blocks: int) -> None:
         """Expects that exactly so many blocks were supplied since the last look, and every byte of them loaded."""
-        counts = engine.counts()
+        counts = self.counts(engine)
         size = blocks * self.model.block_bytes(engine.settings.block_tokens)
         loaded = counts.connector.get(LOADED_BYTES, 0)
         if counts.external != blocks * engine.settings.block_tokens or loaded != size:
@@ -86,13 +93,20 @@ class Scenario:
 
     def loads_some(self, engine: Engine) -> Counts:
         """Expects that blocks were supplied and loaded; how many of them timing decides. All that was counted."""
-        counts = engine.counts()
+        counts = self.counts(engine)
         loaded = int(counts.connector.get(LOADED_BYTES, 0))
         block = self.model.block_bytes(engine.settings.block_tokens)
         if counts.external == 0 or loaded == 0 or loaded % block != 0:
             raise AssertionError(f"expected blocks of {block} bytes to be loaded: {counts}")
         self.row.blocks = self.row.size = None
         return counts
+
+    def struck(self, engine: Engine) -> Counts:
+        """Expects that a fault has come; what was counted since the last look."""
+        if engine.pending_faults() != 0:
+            raise AssertionError("the fault did not come: no call of the connector met a request at its stage")
+        self.row.blocks = self.row.size = None
+        return self.counts(engine)
 
     def clean(self, *engines: Engine) -> None:
         """Expects that no block is in use when nothing is under way."""
@@ -123,10 +137,11 @@ Body = Callable[[Scenario], str]
 class Run:
     """Runs scenarios one behind another and keeps what came of them."""
 
-    def __init__(self, model: Model, reference: Reference, say: Callable[[str], None]) -> None:
+    def __init__(self, model: Model, reference: Reference, say: Callable[[str], None], verbose: bool) -> None:
         self._model = model
         self._reference = reference
         self._say = say
+        self._verbose = verbose
         self.rows: list[Row] = []
 
     def group(self, name: str, scenarios: Callable[[], None]) -> None:
@@ -148,4 +163,7 @@ class Run:
             row.failure = str(failure)
             row.result = "FAILED"
         row.seconds = time.monotonic() - scenario.started
+        if self._verbose:
+            for counts in row.counted:
+                self._say(f"          {counts}")
         self._say(f"{row.seconds:6.1f} s  {row.name}: {row.result}" + (f"\n{row.failure}" if row.failure else ""))

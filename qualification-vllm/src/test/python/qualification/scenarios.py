@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -139,7 +141,7 @@ class Hits(Group):
         self.engine.submit(long("overwritten"))
         self.engine.until("overwritten", Stage.LOADING)
         # Asked again when what was loaded is there and its step is being made.
-        self.engine.before(Half.SCHEDULER, "update_state_after_alloc", Overwrite("overwritten"))
+        self.engine.before(Half.SCHEDULER, "update_state_after_alloc", Stage.LOADING, Overwrite("overwritten"))
         outcome = self.engine.run()["overwritten"]
         expected = scenario.reference.tokens(self.engine.settings, long("overwritten"))
         if outcome.tokens == expected:
@@ -306,6 +308,7 @@ class Faults(Group):
         self.run.scenario("Manager killed while it reads the SSD", self.manager_reading)
         self.run.scenario("Manager stands still", self.manager_stopped)
         self.run.scenario("SSD corrupted underneath", self.corrupted)
+        self.run.scenario("agent stands still while blocks are loaded", self.agent_stopped)
         self.run.scenario("agent killed while blocks are loaded", self.agent_loading)
         self.run.scenario("agent killed while blocks are saved", self.agent_saving)
         self.engine.stop()
@@ -316,14 +319,18 @@ class Faults(Group):
         scenario.clean(self.engine)
         self._persist(scenario)
         self.engine.forget()
-        self.engine.before(Half.WORKER, "start_load_kv", Signal(self.manager.pid))
+        self.engine.before(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(self.manager.pid))
+        self.engine.counts()
         scenario.answers(self.engine, long("manager killed before"))
+        scenario.struck(self.engine)
         return self._recovered(scenario, self.engine)
 
     def manager_during(self, scenario: Scenario) -> str:
         self.engine.forget()
-        self.engine.after(Half.WORKER, "start_load_kv", Signal(self.manager.pid))
+        self.engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(self.manager.pid))
+        self.engine.counts()
         scenario.answers(self.engine, long("manager killed during"))
+        scenario.struck(self.engine)
         return self._recovered(scenario, self.engine)
 
     def manager_reading(self, scenario: Scenario) -> str:
@@ -359,34 +366,57 @@ class Faults(Group):
             self.engine.forget()
             self.engine.counts()
             scenario.answers(self.engine, long(f"corrupted {attempt}"))
+            scenario.counts(self.engine)
             scenario.clean(self.engine)
         return "computed and saved again"
 
     def agent_loading(self, scenario: Scenario) -> str:
         scenario.loads_at_last(self.engine, long("before the agent's death"), 20)
         self.engine.forget()
-        self.engine.after(Half.WORKER, "start_load_kv", Signal(self.engine.agent()))
+        self.engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(self.engine.agent()))
+        self.engine.counts()
         scenario.answers(self.engine, long("agent killed loading"))
+        scenario.struck(self.engine)
         scenario.clean(self.engine)
         return self._recovered_agent(scenario)
 
     def agent_saving(self, scenario: Scenario) -> str:
         self.engine.forget()
         request = Request("agent killed saving", prompt(60, 20 * BLOCK + 5))
-        self.engine.after(Half.WORKER, "wait_for_save", Signal(self.engine.agent()))
+        self.engine.after(Half.WORKER, "wait_for_save", Stage.RUNNING, Signal(self.engine.agent()))
+        self.engine.counts()
         scenario.answers(self.engine, request)
+        scenario.struck(self.engine)
         scenario.clean(self.engine)
         return self._recovered_agent(scenario)
+
+    def agent_stopped(self, scenario: Scenario) -> str:
+        self.engine.forget()
+        agent = self.engine.agent()
+        waits, goes_on = long("waits for the agent"), Request("goes on", prompt(61, 5 * BLOCK))
+        self.engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(agent, signal.SIGSTOP))
+        self.engine.submit(waits)
+        self.engine.until(waits.name, Stage.LOADING)
+        try:
+            self.engine.submit(goes_on)
+            self.engine.until(goes_on.name, Stage.ENDED)
+        finally:
+            os.kill(agent, signal.SIGCONT)
+        scenario.same(self.engine.settings, self.engine.run(), waits, goes_on)
+        scenario.struck(self.engine)
+        scenario.clean(self.engine)
+        return "others are computed meanwhile"
 
     def policy_fail(self, scenario: Scenario) -> str:
         engine = self.bench.engine(replace(self.engine.settings, failures="fail"))
         try:
             scenario.loads_at_last(engine, long("before"), 20)
             engine.forget()
-            engine.after(Half.WORKER, "start_load_kv", Signal(engine.agent()))
+            engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(engine.agent()))
             outcome = engine.generate(long("fails"))["fails"]
             if outcome.reason != "error":
                 raise AssertionError(f"expected the request to end with an error: {outcome}")
+            scenario.struck(engine)
             scenario.clean(engine)
             scenario.answers(engine, long("goes on"))
         finally:
