@@ -439,7 +439,7 @@ class Signal:
 
     def __call__(self, _engine: Served) -> None:
         os.kill(self.process, self.signal)
-        while self.signal is signal.SIGKILL and _runs(self.process):
+        while _state(self.process) not in ("T" if self.signal is signal.SIGSTOP else "ZX"):
             time.sleep(0.0005)
 
 
@@ -453,12 +453,12 @@ class Overwrite:
         engine.overwrite(self.name)
 
 
-def _runs(process: int) -> bool:
+def _state(process: int) -> str:
     try:
         with open(f"/proc/{process}/stat", encoding="ascii") as stat:
-            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
+            return stat.read().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return "X"
 
 
 def serve(connection: Connection, settings: Settings, environment: Mapping[str, str]) -> None:

@@ -13,8 +13,9 @@ from qualification.model import Model
 from qualification.reference import Reference, differing
 from qualification.server import Server
 
-# The connector's statistic that is looked at.
+# The connector's statistics that are looked at.
 LOADED_BYTES = "loaded_bytes"
+FAILED_LOADS = "failed_loads"
 
 
 @dataclass
@@ -75,9 +76,7 @@ class Scenario:
             raise AssertionError(
                 f"expected {blocks} blocks of {engine.settings.block_tokens} tokens and {size} bytes; the scheduler "
                 f"counted {counts.external} tokens, the connector {loaded:.0f} bytes: {counts}")
-        if self.row.blocks is not None and self.row.size is not None:
-            self.row.blocks += blocks
-            self.row.size += size
+        self._add(blocks, size)
 
     def served(self, server: Server, blocks: int) -> None:
         """Expects that a server's metrics say that exactly so many blocks were supplied and loaded."""
@@ -87,9 +86,7 @@ class Scenario:
         if tokens != blocks * server.settings.block_tokens or loaded != size:
             raise AssertionError(
                 f"expected {blocks} blocks and {size} bytes; the metrics say {tokens:.0f} tokens, {loaded:.0f} bytes")
-        if self.row.blocks is not None and self.row.size is not None:
-            self.row.blocks += blocks
-            self.row.size += size
+        self._add(blocks, size)
 
     def loads_some(self, engine: Engine) -> Counts:
         """Expects that blocks were supplied and loaded; how many of them timing decides. All that was counted."""
@@ -101,12 +98,20 @@ class Scenario:
         self.row.blocks = self.row.size = None
         return counts
 
-    def struck(self, engine: Engine) -> Counts:
-        """Expects that a fault has come; what was counted since the last look."""
+    def struck(self, engine: Engine, loaded: int, failed: int) -> None:
+        """Expects that a fault has come, that so many blocks were loaded all the same and so many loads failed."""
         if engine.pending_faults() != 0:
             raise AssertionError("the fault did not come: no call of the connector met a request at its stage")
-        self.row.blocks = self.row.size = None
-        return self.counts(engine)
+        counts = self.counts(engine)
+        size = loaded * self.model.block_bytes(engine.settings.block_tokens)
+        if counts.connector.get(LOADED_BYTES, 0) != size or counts.connector.get(FAILED_LOADS, 0) != failed:
+            raise AssertionError(f"expected {size} bytes and {failed} failed loads: {counts}")
+        self._add(loaded, size)
+
+    def _add(self, blocks: int, size: int) -> None:
+        if self.row.blocks is not None and self.row.size is not None:
+            self.row.blocks += blocks
+            self.row.size += size
 
     def clean(self, *engines: Engine) -> None:
         """Expects that no block is in use when nothing is under way."""
