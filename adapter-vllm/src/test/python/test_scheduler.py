@@ -300,13 +300,15 @@ class SchedulerTest(unittest.TestCase):
         self.assertFalse(engine.connector.has_pending_push_work())
         engine.run()
 
-    def test_saves_hold_a_quarter_of_the_pages_and_no_more(self) -> None:
-        engine = self.engine(blocks=24)
+    def test_saves_hold_half_of_the_pages_and_no_more(self) -> None:
+        engine = self.engine(blocks=18)
         engine.workers.ranks[0].holds_saves = True
         engine.add(_PROMPT, limit=1)
         engine.add([token + 1 for token in _PROMPT], limit=1)
         engine.run()
-        self.assertEqual([_BLOCKS], [len(save.pages) for save in engine.workers.ranks[0].new_saves])
+        dropped = engine.workers.ranks[0].new_saves[1]
+        self.assertEqual([_BLOCKS, 0], [len(save.pages) for save in engine.workers.ranks[0].new_saves])
+        self.assertEqual((0, _BLOCKS * 32), (dropped.known, len(dropped.hashes)))
         self.assertEqual([0], [ended.blocks for ended in self.fake.of(messages.Step)[-1].saves_ended])
         engine.workers.ranks[0].holds_saves = False
         engine.settle(3)

@@ -54,7 +54,7 @@ class Workers:
                 reports.saves[save.save] = Ended(1, blocks)
             rank.saves = []
         rank.loads += orders.loads
-        rank.saves += orders.saves
+        rank.saves += [save for save in orders.saves if save.pages]
         rank.new_loads += orders.loads
         rank.new_saves += orders.saves
         return KVConnectorOutput(

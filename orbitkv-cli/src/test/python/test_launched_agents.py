@@ -50,7 +50,8 @@ class LaunchedAgentsTest(unittest.TestCase):
 
     def open(self, engine: str) -> EngineFolder:
         folder = EngineFolder(engine, self.runtime)
-        self.addCleanup(folder.close)
+        folder.enter()
+        self.addCleanup(folder.leave)
         return folder
 
     def launch(self, folder: EngineFolder, rank: int, *options: str) -> AgentLauncher:
@@ -64,6 +65,7 @@ class LaunchedAgentsTest(unittest.TestCase):
         engine = os.fork()
         if engine == 0:
             folder = EngineFolder("first", self.runtime)
+            folder.enter()
             launcher = _launch(folder, 0, *_hosting(folder))
             launcher.wait(_LIMIT_S)
             worker = Worker(folder.file("rank0.sock"))
@@ -87,7 +89,7 @@ class LaunchedAgentsTest(unittest.TestCase):
         worker.close()
         self.assertTrue(launcher.close(_LIMIT_S))
         self.assertEqual(["arena.lock"], os.listdir(folder.file("manager")))
-        folder.close()
+        folder.leave()
         self.assertEqual([], os.listdir(self.runtime))
 
     def test_an_engine_that_is_killed_leaves_no_process_and_the_next_one_removes_the_rest(self) -> None:
@@ -102,6 +104,7 @@ class LaunchedAgentsTest(unittest.TestCase):
         engine = os.fork()
         if engine == 0:
             folder = EngineFolder("first", self.runtime)
+            folder.enter()
             launcher = _launch(folder, 0, *_hosting(folder))
             launcher.wait(_LIMIT_S)
             agent = launcher.agent_pid

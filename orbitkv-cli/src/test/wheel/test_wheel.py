@@ -35,13 +35,16 @@ from orbitkv_agent import AgentLauncher, EngineFolder
 from test_agent_processes import Worker, _chain
 
 with EngineFolder("engine", sys.argv[1]) as folder:
-    launcher = AgentLauncher(folder.file("rank0.sock"), sys.argv[2:] + ["--host-manager", folder.file("manager")])
+    launcher = AgentLauncher(folder.file("rank0.sock"), [
+        *sys.argv[2:], "--host-manager", folder.file("manager"), "--engine", "vllm",
+        "--engine-socket", folder.file("scheduler.sock"), "--state-folder", folder.file("state")])
     assert launcher.wait(120), open(folder.file("rank0.log")).read()
     worker = Worker(folder.file("rank0.sock"))
     assert worker.store(1, list(range(20))) == 20
     answer = worker.client.query(0, 0, _chain(1, 20))
     finished = worker.finish(worker.client.load(answer.lease, list(range(20, 40))))
     assert finished.blocks == 20 and worker.holds(1, list(range(20, 40)))
+    assert os.path.exists(folder.file("scheduler.sock"))
     print(os.readlink(f"/proc/{launcher.agent_pid}/exe"))
     worker.close()
     assert launcher.close(60)
@@ -140,8 +143,11 @@ class WheelTest(unittest.TestCase):
         self.assertTrue(self.wheel.name.endswith(f"-py3-none-manylinux_2_{newest}_x86_64.whl"), newest)
 
     def test_engines_find_its_plugin(self) -> None:
-        points = {(point.group, point.name): point.value for point in self.installed().entry_points}
-        self.assertEqual("orbitkv.command:main", points["console_scripts", "orbitkv"])
+        (point,) = self.installed().entry_points.select(group="vllm.general_plugins")
+        self.assertEqual(("orbitkv", "orbitkv_vllm.plugin:register"), (point.name, point.value))
+        load = f"import sys, {point.module}; print(sorted(name for name in sys.modules if name.startswith('orbitkv')))"
+        said = self.run_installed("python", "-c", load)
+        self.assertEqual("['orbitkv_vllm', 'orbitkv_vllm.plugin']", said.strip(), "an engine may not select it")
 
     def test_the_same_files_make_the_same_wheel(self) -> None:
         content = [

@@ -20,7 +20,8 @@ class EngineFolderTest(unittest.TestCase):
 
     def open(self, engine: str) -> EngineFolder:
         folder = EngineFolder(engine, self.above)
-        self.addCleanup(folder.close)
+        folder.enter()
+        self.addCleanup(folder.leave)
         return folder
 
     def ended(self, engine: str, *files: str) -> None:
@@ -28,6 +29,7 @@ class EngineFolderTest(unittest.TestCase):
         child = os.fork()
         if child == 0:
             folder = EngineFolder(engine, self.above)
+            folder.enter()
             os.mkdir(folder.file("manager"))
             for name in files:
                 with open(folder.file(name), "wb"):
@@ -60,7 +62,7 @@ class EngineFolderTest(unittest.TestCase):
                     os.kill(os.getpid(), signal.SIGSTOP)
                     os._exit(0)
             os.waitpid(child, os.WUNTRACED)
-            self.open("second").close()
+            self.open("second").leave()
             self.assertEqual(["first"], os.listdir(self.above))
             os.kill(child, signal.SIGCONT)
             os.waitpid(child, 0)
@@ -70,10 +72,10 @@ class EngineFolderTest(unittest.TestCase):
     def test_it_stays_while_one_process_or_role_of_the_engine_lives(self) -> None:
         scheduler, worker = self.open("engine"), self.open("engine")
         other = self.open("other")
-        scheduler.close()
+        scheduler.leave()
         self.open("third")
         self.assertTrue(os.path.exists(worker.path))
-        worker.close()
+        worker.leave()
         self.assertFalse(os.path.exists(worker.path))
         self.assertTrue(os.path.exists(other.path))
 
@@ -92,13 +94,13 @@ class EngineFolderTest(unittest.TestCase):
         os.mkdir(self.above)
         os.chmod(self.above, 0o755)
         with self.assertRaisesRegex(ValueError, "drwxr-xr-x.*expected a folder drwx------"):
-            EngineFolder("engine", self.above)
+            EngineFolder("engine", self.above).enter()
 
     def test_a_link_to_a_folder_is_refused(self) -> None:
         os.mkdir(self.above + "2", 0o700)
         os.symlink(self.above + "2", self.above)
         with self.assertRaises(ValueError):
-            EngineFolder("engine", self.above)
+            EngineFolder("engine", self.above).enter()
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def worker_half(
         _agent_arguments(settings, rendezvous, rank, pool.shard_bytes * instance.ranks),
         command=settings.agent_command,
     )
-    identifier = Identifier(rendezvous.scheduler_socket, known, engine_version)
+    identifier = Identifier(agent, rendezvous.scheduler_socket, known, engine_version)
     half = WorkerHalf(
         agent_socket=rendezvous.agent_socket(rank),
         agent=agent,

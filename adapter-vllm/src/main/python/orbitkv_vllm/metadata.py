@@ -25,7 +25,10 @@ class LoadOrder(NamedTuple):
 
 
 class SaveOrder(NamedTuple):
-    """Blocks to be copied out of pages. ``hashes`` are those of the series behind the first ``known``."""
+    """Blocks to be copied out of pages. ``hashes`` are those of the series behind the first ``known``.
+
+    Without pages nothing is copied or reported, and the hashes belong to the series all the same.
+    """
 
     save: int
     series: int

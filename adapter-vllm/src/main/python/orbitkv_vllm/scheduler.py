@@ -34,7 +34,7 @@ _LOG = logging.getLogger("orbitkv_vllm")
 _PATIENCE_S = 2.0
 """How long the scheduler waits for pages of saves rather than take them from a request."""
 
-_PINNED_SHARE = 4
+_PINNED_SHARE = 2
 """Saves hold at most one page in so many."""
 
 _IDLE_PATIENCE_S = 10.0
@@ -387,11 +387,14 @@ class SchedulerHalf:
         owned = tables.get(save.request, ())
         if pool is None or not pages or tuple(owned[save.first_block : save.first_block + len(pages)]) != pages:
             _LOG.error("a save of pages that %s does not have in this step is not started", save.request)
-            self._saves_ended.append(messages.SaveEnded(save.save, 0))
-            return
-        if self._pinned_blocks + len(pages) > len(pool.blocks) // _PINNED_SHARE:
+            pages = ()
+        elif self._pinned_blocks + len(pages) > len(pool.blocks) // _PINNED_SHARE:
             # Saves are slower than the engine: it does not wait for them.
             self._stats.count("dropped_save_blocks", len(pages))
+            pages = ()
+        if pool is None or not pages:
+            # What follows in the series builds on these hashes.
+            orders.saves.append(SaveOrder(0, save.series, save.known, save.hashes, save.first_block, ()))
             self._saves_ended.append(messages.SaveEnded(save.save, 0))
             return
         blocks = [pool.blocks[page] for page in pages]

@@ -7,13 +7,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple, Optional, Protocol
 
-from orbitkv_agent import AgentClient, Transfer
+from orbitkv_agent import AgentClient
 from orbitkv_vllm.adopt import AdoptedMemory
 from orbitkv_vllm.layout import Pool
 from orbitkv_vllm.metadata import Ended, LoadOrder, Orders, Reports, SaveOrder
 from orbitkv_vllm.rendezvous import Rendezvous
 from orbitkv_vllm.stats import OrbitKvStats
 from orbitkv_vllm.vllm_wire import AdapterClient, Identity, Instance
+from orbitkv_wire.messages import HASH_BYTES
 
 if TYPE_CHECKING:
     from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorTransferResults
@@ -26,13 +27,16 @@ _DRAIN_S = 5.0
 class AgentProcess(Protocol):
     """An agent that is kept running."""
 
+    def wait(self, limit_s: float = ...) -> bool: ...
+
     def close(self, limit_s: float = ...) -> bool: ...
 
 
 class Identifier:
     """Learns the namespace in the background, which takes as long as reading the model's files does."""
 
-    def __init__(self, socket_path: str, identity: Identity, engine_version: str) -> None:
+    def __init__(self, agent: AgentProcess, socket_path: str, identity: Identity, engine_version: str) -> None:
+        self._agent = agent
         self._client = AdapterClient(socket_path, identity=identity, engine_version=engine_version, deadline_s=1.0)
         self._closing = threading.Event()
         self._namespace: Optional[bytes] = None
@@ -51,6 +55,8 @@ class Identifier:
 
     def _run(self) -> None:
         while not self._closing.is_set():
+            if not self._agent.wait(0.5):
+                continue
             self._namespace = self._client.namespace()
             if self._namespace is not None:
                 break
@@ -90,6 +96,8 @@ class WorkerHalf:
         self._client: Optional[AgentClient] = None
         self._loading: dict[int, _Loading] = {}
         self._saving: dict[int, SaveOrder] = {}
+        self._untold: dict[int, tuple[int, bytes]] = {}
+        """Of series whose last saves did not reach the agent: how many hashes it was told, and those behind them."""
         self._reports = Reports()
         self._finished: set[str] = set()
         self._failed: set[str] = set()
@@ -114,18 +122,24 @@ class WorkerHalf:
     def start_saves(self, orders: Orders) -> None:
         """Begins the saves of a step, whose forward has run."""
         for order in orders.saves:
+            known, hashes = self._untold.pop(order.series, (order.known, b""))
+            # As the order has it, or with what stands between that and what was told.
+            known = min(known, order.known)
+            hashes = hashes[: (order.known - known) * HASH_BYTES] + order.hashes
             client = self._agent()
-            transfer: Optional[Transfer] = None
-            if client is not None:
-                transfer = client.save(
-                    order.hashes, order.first_block, order.pages, series=order.series, known=order.known
-                )
+            if client is None or not order.pages:
+                self._untold[order.series] = (known, hashes)
+                if order.pages:
+                    self._save_ended(order, 0)
+                continue
+            transfer = client.save(hashes, order.first_block, order.pages, series=order.series, known=known)
             if transfer is None:
                 self._save_ended(order, 0)
             else:
                 self._saving[transfer.id] = order
-        if self._client is not None:
-            for series in orders.ended_series:
+        for series in orders.ended_series:
+            self._untold.pop(series, None)
+            if self._client is not None:
                 self._client.forget(series)
 
     def poll(self) -> KVConnectorTransferResults:

@@ -22,26 +22,19 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,47}")
 
 
 class EngineFolder:
-    """A folder of one engine in the folder of a user's engines. Every process of the engine opens it.
+    """A folder of one engine among those of a user. Every process of the engine that launches an agent enters it.
 
     Each holds a lock in it, which the kernel drops when the process ends. So where all locks are free, the engine has
-    ended and its agents have: whoever opens a folder beside it removes it, with the memory that a killed agent left.
+    ended and its agents have: whoever enters a folder beside it removes it, with the memory that a killed agent left.
     """
 
     def __init__(self, engine: str, runtime_dir: Optional[str | os.PathLike[str]] = None) -> None:
-        """Makes the folder if it is not there, and removes those of ended engines.
-
-        Raises ``ValueError`` for a folder that others can reach, and ``OSError`` if none can be made.
-        """
-        above = os.path.abspath(os.fspath(runtime_dir)) if runtime_dir is not None else default_runtime_dir()
-        os.makedirs(above, mode=0o700, exist_ok=True)
-        _require_private(above)
+        """Names the folder. Makes nothing."""
+        self._above = os.path.abspath(os.fspath(runtime_dir)) if runtime_dir is not None else default_runtime_dir()
         name = engine if _PLAIN.fullmatch(engine) else hashlib.sha256(engine.encode()).hexdigest()[:32]
-        self._path = os.path.join(above, name)
+        self._path = os.path.join(self._above, name)
         self._pid = os.getpid()
-        # First, since an ended engine may have had this name.
-        _remove_ended(above)
-        self._lock: Optional[int] = _hold(self._path)
+        self._lock: Optional[int] = None
 
     @property
     def path(self) -> str:
@@ -51,8 +44,19 @@ class EngineFolder:
         """Returns the path of a file in it, such as ``rank0.sock``."""
         return os.path.join(self._path, name)
 
-    def close(self) -> None:
-        """Leaves it, and removes it if no other process of the engine is in it and its agents have ended. Idempotent."""
+    def enter(self) -> None:
+        """Makes the folder if it is not there, and removes those of ended engines.
+
+        Raises ``ValueError`` for a folder that others can reach, and ``OSError`` if none can be made.
+        """
+        os.makedirs(self._above, mode=0o700, exist_ok=True)
+        _require_private(self._above)
+        # First, since an ended engine may have had this name.
+        _remove_ended(self._above)
+        self._lock = _hold(self._path)
+
+    def leave(self) -> None:
+        """Removes it if no other process of the engine is in it and its agents have ended. Idempotent."""
         if self._lock is None or os.getpid() != self._pid:
             return
         os.close(self._lock)
@@ -60,6 +64,7 @@ class EngineFolder:
         _remove_if_ended(self._path)
 
     def __enter__(self) -> EngineFolder:
+        self.enter()
         return self
 
     def __exit__(
@@ -68,7 +73,7 @@ class EngineFolder:
         value: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        self.close()
+        self.leave()
 
 
 def default_runtime_dir() -> str:

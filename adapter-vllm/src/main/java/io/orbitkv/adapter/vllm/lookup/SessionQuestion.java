@@ -188,7 +188,7 @@ final class SessionQuestion implements Question {
       case Answer.Hit hit -> new Finding.Held(new HeldLease(hit.lease(), asker));
       case Answer.Miss miss -> new Finding.Nothing(reason(miss.reason()));
       case Answer.Busy _ -> new Finding.Nothing("busy");
-      case Answer.Expired _ -> new Finding.Nothing("deferred_too_long");
+      case Answer.Expired _ -> new Finding.Nothing("expired");
       case Answer.Cancelled _ -> new Finding.Nothing("cancelled");
     };
   }
