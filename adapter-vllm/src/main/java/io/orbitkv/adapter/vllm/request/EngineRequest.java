@@ -128,13 +128,10 @@ final class EngineRequest {
   /** It lost its pages. */
   void preempted() {
     state = state.on(RequestState.Event.PREEMPT);
-    if (state != RequestState.LOADING) {
-      inquiry = new Inquiry();
-      giveUp();
-      pages.replace(new int[0]);
-      cursor.restart();
-      outdated = false;
-    }
+    inquiry = new Inquiry();
+    pages.replace(new int[0]);
+    cursor.restart();
+    outdated = false;
   }
 
   /** The engine has forgotten it. */
@@ -153,7 +150,7 @@ final class EngineRequest {
 
   /** From now on its blocks have other names, and those that were computed before must get none of them. */
   void renamed() {
-    outdated |= state == RequestState.COMPUTING || state == RequestState.LOADED;
+    outdated |= state.hasPages();
     if (state.isAsked()) {
       missed();
     }

@@ -37,7 +37,7 @@ final class Lookups {
       request.loadFailed();
       return NONE;
     }
-    if (!request.state().isAsked()) {
+    if (request.state().hasPages()) {
       // It was preempted, and this is the first that is heard of it.
       request.preempted();
     }

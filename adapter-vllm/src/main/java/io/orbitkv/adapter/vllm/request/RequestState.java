@@ -49,17 +49,21 @@ enum RequestState {
     return this == WAITING || this == DEFERRED || this == LEASED;
   }
 
+  /** Returns whether it has pages that it can lose. */
+  boolean hasPages() {
+    return this == LOADED || this == COMPUTING;
+  }
+
   RequestState on(Event event) {
     return switch (event) {
       case DEFER -> from(event, this == WAITING || this == DEFERRED, DEFERRED);
       case HOLD -> from(event, isAsked(), LEASED);
       case MISS -> from(event, isAsked(), WAITING);
       case LOAD -> from(event, this == LEASED, LOADING);
-      case COMPUTE -> from(event, isAsked() || this == LOADED || this == COMPUTING, COMPUTING);
+      case COMPUTE -> from(event, isAsked() || hasPages(), COMPUTING);
       case LOADED -> from(event, this == LOADING, LOADED);
       case FAILED -> from(event, this == LOADING, WAITING);
-      // Its load goes on, whatever the engine has decided since.
-      case PREEMPT -> from(event, this != ENDING && this != GONE, this == LOADING ? LOADING : WAITING);
+      case PREEMPT -> from(event, hasPages(), WAITING);
       case FINISH -> from(event, this != ENDING && this != GONE, ENDING);
       case DRAIN -> from(event, this == ENDING, GONE);
     };

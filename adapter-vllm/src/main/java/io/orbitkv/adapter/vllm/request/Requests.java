@@ -91,7 +91,7 @@ public final class Requests implements AutoCloseable {
   public SchedulerReply.Plan plan(SchedulerRequest.Step step) {
     step.savesEnded().forEach(this::saveEnded);
     step.loadsEnded().forEach(this::loadEnded);
-    step.preempted().forEach(id -> table.find(id).ifPresent(EngineRequest::preempted));
+    step.preempted().forEach(this::preempted);
     step.finished().forEach(id -> table.find(id).ifPresent(this::finished));
     step.allocated().forEach(this::allocated);
     step.advanced().forEach(this::advanced);
@@ -149,6 +149,11 @@ public final class Requests implements AutoCloseable {
         orders.seriesEnded(request.series());
       }
     }
+  }
+
+  /** One that waits, or is loaded, has nothing to lose: a lookup since then has said as much. */
+  private void preempted(String id) {
+    table.find(id).filter(request -> request.state().hasPages()).ifPresent(EngineRequest::preempted);
   }
 
   private void allocated(SchedulerRequest.Allocated allocated) {

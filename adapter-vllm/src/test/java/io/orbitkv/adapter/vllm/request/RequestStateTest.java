@@ -48,8 +48,6 @@ class RequestStateTest {
     for (RequestState state : RequestState.values()) {
       if (row.from().contains(state)) {
         assertThat(state.on(event)).as(state + " on " + event).isEqualTo(row.to());
-      } else if (event == Event.PREEMPT && state == RequestState.LOADING) {
-        assertThat(state.on(event)).as("a load goes on").isEqualTo(RequestState.LOADING);
       } else {
         assertThatThrownBy(() -> state.on(event)).isInstanceOf(IllegalTransitionException.class)
             .hasMessage("RequestState " + state + " refuses Event " + event);
