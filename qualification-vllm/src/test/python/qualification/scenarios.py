@@ -36,6 +36,21 @@ def long(name: str) -> Request:
     return Request(name, LONG)
 
 
+def preempted(bench: Bench, scenario: Scenario, settings: Settings, seed: int) -> str:
+    """Has requests fight for a cache that is too small for them. They grow to 15 blocks each, and there are 39."""
+    tiny = bench.engine(replace(settings, blocks=40, batched_tokens=128))
+    try:
+        requests = [Request(f"preempted {number}", prompt(seed + number, 200), 250) for number in range(8)]
+        tiny.submit(*requests)
+        scenario.same(tiny.settings, tiny.run(), *requests)
+        if scenario.loads_some(tiny).preemptions == 0:
+            raise AssertionError("nothing was preempted")
+        scenario.clean(tiny)
+    finally:
+        tiny.stop()
+    return "preempted requests load what they had computed"
+
+
 class Group:
     """What the groups share."""
 
@@ -276,18 +291,7 @@ class Aborts(Group):
         return "nothing is held; the next request hits"
 
     def preempted(self, scenario: Scenario) -> str:
-        # Six requests grow to 13 blocks each, and there are 39.
-        tiny = self.bench.engine(replace(self.engine.settings, blocks=40))
-        try:
-            requests = [Request(f"preempted {number}", prompt(50 + number, 200), 200) for number in range(6)]
-            tiny.submit(*requests)
-            scenario.same(tiny.settings, tiny.run(), *requests)
-            if scenario.loads_some(tiny).preemptions == 0:
-                raise AssertionError("nothing was preempted")
-            scenario.clean(tiny)
-        finally:
-            tiny.stop()
-        return "preempted requests load what they had computed"
+        return preempted(self.bench, scenario, self.engine.settings, 50)
 
     def _again(self, scenario: Scenario, name: str) -> None:
         self.engine.forget()
@@ -520,17 +524,7 @@ class AsyncScheduling(Group):
         return "the next request hits"
 
     def preempted(self, scenario: Scenario) -> str:
-        tiny = self.bench.engine(replace(self.engine.settings, blocks=40))
-        try:
-            requests = [Request(f"async preempted {number}", prompt(70 + number, 200), 200) for number in range(6)]
-            tiny.submit(*requests)
-            scenario.same(tiny.settings, tiny.run(), *requests)
-            if scenario.loads_some(tiny).preemptions == 0:
-                raise AssertionError("nothing was preempted")
-            scenario.clean(tiny)
-        finally:
-            tiny.stop()
-        return "preempted requests load what they had computed"
+        return preempted(self.bench, scenario, self.engine.settings, 70)
 
 
 class Hosted(Group):
