@@ -84,6 +84,10 @@ class Load(Message, frozen=True, tag=7):
 
 
 class Save(Message, frozen=True, tag=8):
+    """``chain`` has the hashes behind the ``known`` ones of its series."""
+
+    series: Int64
+    known: Int32
     chain: Chain
     first_block: Int32
     pages: bytes
@@ -111,8 +115,12 @@ class Close(Message, frozen=True, tag=12):
     pass
 
 
+class Forget(Message, frozen=True, tag=13):
+    series: Int64
+
+
 Request = Union[
-    Hello, Open, Query, Poll, CancelQuery, Release, Load, Save, LayerReady, Progress, Cancel, Close
+    Hello, Open, Query, Poll, CancelQuery, Release, Load, Save, LayerReady, Progress, Cancel, Close, Forget
 ]
 
 

@@ -17,6 +17,9 @@ public final class Agent implements AutoCloseable {
 
   private static final Logger LOG = System.getLogger(Agent.class.getName());
 
+  /** An agent serves one engine; a few more may wait while copies for the one before drain. */
+  private static final int BACKLOG = 4;
+
   private final AgentOptions options;
   private final Duration openLimit;
   private final AgentSocket socket;
@@ -29,7 +32,7 @@ public final class Agent implements AutoCloseable {
   private Agent(AgentOptions options, Duration openLimit) {
     this.options = options;
     this.openLimit = openLimit;
-    this.socket = AgentSocket.listen(options.socket());
+    this.socket = AgentSocket.listen(options.socket(), BACKLOG);
     this.thread = Thread.ofPlatform().name("orbitkv-agent").start(this::serve);
   }
 

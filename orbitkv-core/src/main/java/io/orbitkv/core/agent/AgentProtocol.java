@@ -1,5 +1,6 @@
 package io.orbitkv.core.agent;
 
+import io.orbitkv.api.PrefixChain;
 import io.orbitkv.core.wire.Protocol;
 import java.time.Duration;
 
@@ -17,6 +18,12 @@ final class AgentProtocol {
 
   /** Most queries that are not answered, and most leases that are not released. */
   static final int MAX_QUERIES = 1024;
+
+  /** Most series whose chains are kept between saves. */
+  static final int MAX_SERIES = 1024;
+
+  /** Most blocks of all those chains, 64 MiB of hashes. */
+  static final long MAX_SERIES_BLOCKS = 2L * PrefixChain.MAX_BLOCKS;
 
   /** Longest time that a request may ask to wait, in milliseconds. */
   static final int MAX_WAIT_MILLIS = 1000;

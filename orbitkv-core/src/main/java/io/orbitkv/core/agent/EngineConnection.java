@@ -51,6 +51,7 @@ final class EngineConnection {
   private final TransferTable transfers;
   private final Map<Long, Ticket> tickets = new HashMap<>();
   private final Map<Long, Lease> leases = new HashMap<>();
+  private final SeriesTable series = new SeriesTable(AgentProtocol.MAX_SERIES, AgentProtocol.MAX_SERIES_BLOCKS);
   private ConnectionState state = ConnectionState.CONNECTED;
   private EngineMemory memory;
   private EnginePages pages;
@@ -134,6 +135,7 @@ final class EngineConnection {
         case AgentRequest.LayerReady layer -> layerReady(layer);
         case AgentRequest.Progress progress -> progress(progress);
         case AgentRequest.Cancel cancel -> cancel(cancel);
+        case AgentRequest.Forget forget -> forget(forget);
         case AgentRequest.Close _ -> throw new IllegalStateException("a close ends the conversation");
       };
     } catch (OrbitKvException e) {
@@ -350,19 +352,21 @@ final class EngineConnection {
     require(ConnectionState.OPEN, "Save");
     requireRoom();
     requirePages(save.pages(), false);
+    PrefixChain chain = series.continued(save.series(), save.known(), save.chain());
     int first = save.firstBlock();
     int end = first + save.pages().length;
-    if (first < 0 || end < first || end > save.chain().blocks()) {
+    if (first < 0 || end < first || end > chain.blocks()) {
       throw new RefusedException("save of " + save.pages().length + " blocks from " + first + " of a chain of "
-          + save.chain().blocks());
+          + chain.blocks());
     }
+    series.keep(save.series(), chain);
     Optional<Session> session = cache.session();
     if (session.isEmpty()) {
       return nothingSaved();
     }
     SaveGrant grant;
     try {
-      grant = session.get().reserve(rank, save.chain(), first, end);
+      grant = session.get().reserve(rank, chain, first, end);
     } catch (UnavailableException | ClosedException e) {
       cache.failed("a save", e);
       return nothingSaved();
@@ -384,6 +388,12 @@ final class EngineConnection {
         abort(grant);
       }
     }
+  }
+
+  private AgentReply forget(AgentRequest.Forget forget) {
+    require(ConnectionState.OPEN, "Forget");
+    series.forget(forget.series());
+    return new AgentReply.Done();
   }
 
   private EngineSave begin(AgentRequest.Save save, SaveGrant grant) {

@@ -55,6 +55,14 @@ public final class PackReader {
     }
   }
 
+  /** Begins an array and returns how many values it has. That many are behind it, if the message is whole. */
+  public int array(String field) throws MalformedException {
+    int size = size("an array", 0x90, 0xdc, field);
+    // A value takes a byte or more, so what is made for so many values is no larger than what was sent.
+    need(field, size);
+    return size;
+  }
+
   /** Begins a map of at most {@link Protocol#MAX_KEYS} keys and returns how many it has. */
   public int map(String field) throws MalformedException {
     int size = size("a map", 0x80, 0xde, field);
