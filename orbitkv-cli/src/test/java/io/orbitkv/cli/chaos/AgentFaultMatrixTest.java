@@ -92,7 +92,7 @@ class AgentFaultMatrixTest {
     Files.createDirectory(shared.resolve("agents"), PRIVATE);
     node = opened(new Node("node"));
     doomed = opened(new Node("doomed"));
-    worker = opened(new StandInProcess("worker", node.socket(), 64 << 10, 1));
+    worker = opened(new StandInProcess("worker", node.socket(), 64 << 10, 1, List.of()));
     for (AgentState state : AgentState.values()) {
       benches.put(state, opened(new Bench(state, plugins)));
     }
