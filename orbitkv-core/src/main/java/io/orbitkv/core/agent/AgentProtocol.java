@@ -2,6 +2,7 @@ package io.orbitkv.core.agent;
 
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.core.wire.Protocol;
+import java.time.Duration;
 
 /** The numbers that an agent and its engine agree on. */
 final class AgentProtocol {
@@ -26,6 +27,9 @@ final class AgentProtocol {
 
   /** Longest time that a request may ask to wait, in milliseconds. */
   static final int MAX_WAIT_MILLIS = 1000;
+
+  /** How long an engine may wait with its hello, and after that with what it opens, while others wait for it. */
+  static final Duration OPEN_LIMIT = Duration.ofSeconds(5);
 
   private AgentProtocol() {}
 }

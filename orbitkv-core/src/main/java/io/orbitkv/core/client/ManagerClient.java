@@ -121,6 +121,11 @@ public final class ManagerClient implements Cache {
     }
   }
 
+  /** Returns which Manager answered last: one that was started in its place has another number. */
+  public synchronized long incarnation() {
+    return line.welcome().incarnation();
+  }
+
   @Override
   public boolean flush(Duration limit) throws InterruptedException {
     long end = System.nanoTime() + limit.toNanos();
