@@ -3,6 +3,7 @@ package io.orbitkv.cli;
 import io.orbitkv.api.ByteSize;
 import io.orbitkv.api.spi.Device;
 import io.orbitkv.api.spi.DeviceOptions;
+import io.orbitkv.api.spi.HostRegion;
 import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.Backends;
 import io.orbitkv.core.EmbeddedCache;
@@ -12,6 +13,7 @@ import io.orbitkv.core.agent.CacheLink;
 import io.orbitkv.core.agent.ManagerLink;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.ArgGroup;
@@ -84,13 +86,18 @@ final class AgentCommand implements Callable<Integer> {
     try (StopSignal signal = new StopSignal();
         Device opened = backends.device(device).open(new DeviceOptions(ordinal, deviceSettings))) {
       if (cache.own == null) {
-        try (ManagerLink link = new ManagerLink(cache.manager)) {
+        try (ManagerLink link = new ManagerLink(cache.manager, opened)) {
           serve(opened, link, "the Manager at " + cache.manager, signal);
         }
       } else {
         try (EmbeddedCache embedded = cache.own.settings(blockBytes, System.nanoTime())
             .configure(EmbeddedCache.builder(), backends).open()) {
-          serve(opened, CacheLink.embedded(embedded), embedded.describeMemory(), signal);
+          List<HostRegion> regions = embedded.memory().stream().map(opened::hostMemory).toList();
+          try {
+            serve(opened, CacheLink.embedded(embedded), embedded.describeMemory(), signal);
+          } finally {
+            regions.forEach(HostRegion::close);
+          }
         }
       }
     }

@@ -3,6 +3,7 @@ package io.orbitkv.core.agent;
 import io.orbitkv.api.ClosedException;
 import io.orbitkv.api.Session;
 import io.orbitkv.api.SessionSpec;
+import io.orbitkv.api.spi.Device;
 import io.orbitkv.core.client.ManagerClient;
 import io.orbitkv.core.client.Membership;
 import java.nio.file.Path;
@@ -13,6 +14,7 @@ import java.nio.file.Path;
 public final class ManagerLink implements CacheLink, AutoCloseable {
 
   private final Path socket;
+  private final Device device;
   private ManagerClient client;
   private boolean closed;
 
@@ -20,9 +22,11 @@ public final class ManagerLink implements CacheLink, AutoCloseable {
    * Opens nothing yet.
    *
    * @param socket the Manager's socket
+   * @param device what copies, which is told of the Manager's memory; it must outlive the link
    */
-  public ManagerLink(Path socket) {
+  public ManagerLink(Path socket, Device device) {
     this.socket = socket;
+    this.device = device;
   }
 
   @Override
@@ -35,7 +39,7 @@ public final class ManagerLink implements CacheLink, AutoCloseable {
       throw new ClosedException("the link to the Manager at " + socket + " is closed");
     }
     if (client == null) {
-      client = ManagerClient.open(socket);
+      client = ManagerClient.open(socket, ManagerClient.DEFAULT_DEADLINE, device::hostMemory);
     }
     return client;
   }

@@ -12,18 +12,27 @@ final class HostPages implements EnginePages {
 
   private final PoolLayout layout;
   private final MemorySegment pool;
+  private final Runnable unmap;
   private final List<Stripe> stripes;
   private final int[] stripeOfLayer;
   private final int shardBytes;
   private volatile boolean closed;
 
   HostPages(PoolLayout layout, MemorySegment pool) {
+    this(layout, pool, () -> {});
+  }
+
+  /**
+   * @param unmap gives the pool up when the pages are closed
+   */
+  HostPages(PoolLayout layout, MemorySegment pool, Runnable unmap) {
     if (pool.byteSize() < layout.poolBytes()) {
       throw new RefusedException("engine pool has " + pool.byteSize() + " bytes, expected at least "
           + layout.poolBytes() + " for " + layout);
     }
     this.layout = layout;
     this.pool = pool;
+    this.unmap = unmap;
     this.stripes = Stripe.of(layout);
     this.stripeOfLayer = Stripe.ofLayers(layout);
     this.shardBytes = layout.shardBytes();
@@ -55,6 +64,9 @@ final class HostPages implements EnginePages {
 
   @Override
   public void close() {
-    closed = true;
+    if (!closed) {
+      closed = true;
+      unmap.run();
+    }
   }
 }

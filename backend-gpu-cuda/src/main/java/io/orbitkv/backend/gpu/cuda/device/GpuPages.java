@@ -1,0 +1,153 @@
+package io.orbitkv.backend.gpu.cuda.device;
+
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.orbitkv.api.ClosedException;
+import io.orbitkv.api.spi.EnginePages;
+import io.orbitkv.api.spi.PoolLayout;
+import io.orbitkv.backend.gpu.cuda.driver.CopyList;
+import io.orbitkv.backend.gpu.cuda.driver.Gpu;
+import io.orbitkv.backend.gpu.cuda.driver.KernelLaunch;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/** An engine's pages on the GPU, and what has to be copied of each block. */
+final class GpuPages implements EnginePages {
+
+  private static final int ALIGNMENT = 16;
+
+  /**
+   * Stripes of equal size that one launch copies.
+   *
+   * @param address where the first is described in the GPU's memory
+   * @param count how many
+   * @param bytes of each
+   * @param aligned whether all that they address is a multiple of 16
+   */
+  record Stripes(long address, int count, int bytes, boolean aligned) {}
+
+  private final Gpu gpu;
+  private final PoolLayout layout;
+  private final int shardBytes;
+  private final List<Band> bands;
+  private final List<List<Stripes>> stripes;
+  private final long stripeTable;
+  private final OptionalLong fence;
+  private final Runnable giveUp;
+  private volatile CopyMode loads;
+  private boolean closed;
+
+  /**
+   * @param addresses where the pool is
+   * @param bandCount into how many bands its layers are divided
+   * @param fence an event that copies wait for
+   * @param giveUp run when it is closed
+   */
+  GpuPages(Gpu gpu, Watch watch, PoolLayout layout, PoolAddresses addresses, int bandCount, OptionalLong fence,
+      Runnable giveUp) {
+    this.gpu = gpu;
+    this.layout = layout;
+    this.shardBytes = layout.shardBytes();
+    this.bands = Band.of(layout, addresses, bandCount);
+    this.fence = fence;
+    this.giveUp = giveUp;
+    this.loads = CopyMode.DIRECT;
+    int rows = bands.stream().flatMap(band -> band.runs().stream()).mapToInt(Run::rows).sum();
+    this.stripeTable = gpu.allocate((long) rows * KernelLaunch.STRIPE_BYTES);
+    this.stripes = describeStripes(watch, rows);
+  }
+
+  /** Writes a row for each stripe into the GPU's memory, and notes which can be launched together. */
+  private List<List<Stripes>> describeStripes(Watch watch, int rows) {
+    List<List<Stripes>> all = new ArrayList<>();
+    MemorySegment table = gpu.allocateHost((long) rows * KernelLaunch.STRIPE_BYTES);
+    try {
+      int row = 0;
+      for (Band band : bands) {
+        List<Stripes> launches = new ArrayList<>();
+        for (Run run : band.runs()) {
+          boolean aligned =
+              (run.address() | run.pageStride() | run.pitch() | run.rowBytes() | run.shardAt()) % ALIGNMENT == 0;
+          Stripes added =
+              new Stripes(stripeTable + (long) row * KernelLaunch.STRIPE_BYTES, run.rows(), run.rowBytes(), aligned);
+          for (int i = 0; i < run.rows(); i++, row++) {
+            table.setAtIndex(JAVA_LONG, 3L * row, run.address() + i * run.pitch());
+            table.setAtIndex(JAVA_LONG, 3L * row + 1, run.pageStride());
+            table.setAtIndex(JAVA_LONG, 3L * row + 2, run.shardAt() + (long) i * run.rowBytes());
+          }
+          Stripes last = launches.isEmpty() ? null : launches.getLast();
+          if (last != null && last.bytes() == added.bytes() && last.aligned() == aligned) {
+            launches.removeLast();
+            added = new Stripes(last.address(), last.count() + added.count(), last.bytes(), aligned);
+          }
+          launches.add(added);
+        }
+        all.add(List.copyOf(launches));
+      }
+      try (CopyList copies = new CopyList(); CopyStreams stream = new CopyStreams(gpu, 1, false);
+          EventPool events = new EventPool(gpu)) {
+        copies.add(stripeTable, table.address(), (int) table.byteSize(), false);
+        stream.copy(copies, true);
+        long event = events.take();
+        stream.record(event);
+        watch.await(event);
+        events.give(event);
+      }
+    } finally {
+      gpu.freeHost(table);
+    }
+    return List.copyOf(all);
+  }
+
+  @Override
+  public PoolLayout layout() {
+    return layout;
+  }
+
+  int shardBytes() {
+    return shardBytes;
+  }
+
+  List<Band> bands() {
+    return bands;
+  }
+
+  /** Returns the launches of a band. */
+  List<Stripes> stripes(int band) {
+    return stripes.get(band);
+  }
+
+  int bandOf(int layer) {
+    return Band.bandOf(layer, layout.layers(), bands.size());
+  }
+
+  OptionalLong fence() {
+    return fence;
+  }
+
+  CopyMode loads() {
+    return loads;
+  }
+
+  /** States how loads are to be copied, before the first. */
+  void loads(CopyMode mode) {
+    loads = mode;
+  }
+
+  synchronized void requireOpen() {
+    if (closed) {
+      throw new ClosedException("engine pages were closed before this transfer");
+    }
+  }
+
+  @Override
+  public synchronized void close() {
+    if (!closed) {
+      closed = true;
+      gpu.free(stripeTable);
+      giveUp.run();
+    }
+  }
+}
