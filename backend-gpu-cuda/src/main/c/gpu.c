@@ -50,7 +50,7 @@ int gpu_load(const char *library, char *said, size_t room, struct driver **loade
   const char *missing = NULL;
   /* A function's address through an object pointer, as POSIX has it. */
 #define FIND(name, symbol, ...) *(void **)&driver->name = dlsym(handle, symbol);
-#define REQUIRE(name, symbol, ...) FIND(name, symbol) missing = driver->name ? missing : symbol;
+#define REQUIRE(name, symbol, ...) FIND(name, symbol) missing = missing || driver->name ? missing : symbol;
   DRIVER_FUNCTIONS(REQUIRE)
   OPTIONAL_FUNCTIONS(FIND)
 #undef REQUIRE

@@ -85,6 +85,15 @@ final class PinnedMemory implements HostRegion, PinnedChunks {
     return address >= start && address + length <= start + bytes;
   }
 
+  /** Waits until all of it is pinned, or it is given up. */
+  void awaitPinned() {
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   String progress() {
     return pinned + " of " + bytes + " bytes";
   }
