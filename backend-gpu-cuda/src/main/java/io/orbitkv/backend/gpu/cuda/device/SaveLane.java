@@ -11,7 +11,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.Semaphore;
 
 /**
- * Saves, one behind another, in portions: two are with the GPU at a time, so that it never waits for this process and a
+ * Saves, one behind another, in portions: a few are with the GPU at a time, so that it never waits for this process and a
  * load never waits behind more than that. One thread enqueues, one waits, and others sum what has arrived.
  */
 final class SaveLane implements AutoCloseable {
@@ -19,10 +19,10 @@ final class SaveLane implements AutoCloseable {
   /** Most saves that wait. */
   static final int MAX_SAVES = 4096;
 
-  /** Large against what a portion costs, and 0.6 ms on a PCIe 5 bus. */
-  private static final int PORTION_BYTES = 32 << 20;
+  /** Large against what a portion costs; small, since the last one's sums are made when no copy runs any more. */
+  private static final int PORTION_BYTES = 8 << 20;
 
-  private static final int PORTIONS_UNDER_WAY = 2;
+  private static final int PORTIONS_UNDER_WAY = 4;
 
   /** What one thread sums at a time. */
   private static final int SUM_BYTES = 1 << 20;

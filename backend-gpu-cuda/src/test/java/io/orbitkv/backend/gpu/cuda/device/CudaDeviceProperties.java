@@ -30,7 +30,7 @@ import net.jqwik.api.Provide;
 class CudaDeviceProperties {
 
   private static final int CHUNK = 1 << 20;
-  private static final int HOST_BYTES = 4 << 20;
+  private static final int HOST_BYTES = 16 << 20;
 
   /** Layouts of one to three groups, some with strides beyond what the driver takes as a pitch. */
   @Provide
@@ -69,7 +69,7 @@ class CudaDeviceProperties {
             "pin-chunk", "1MiB", "driver", FakeDriver.LIBRARY));
   }
 
-  @Property(tries = 200)
+  @Property(tries = 120)
   void saveAndRestore_moveExactlyTheNamedPages(@ForAll("layouts") PoolLayout layout,
       @ForAll("settings") Map<String, String> settings, @ForAll long seed) {
     Random random = new Random(seed);

@@ -287,7 +287,7 @@ class CudaDeviceTest {
   @Test
   void aPoolOfSeveralAllocations_isOne() {
     PoolLayout layout = new PoolLayout(List.of(
-        new PageLayout(0, 1, 8, 4096, 0, 4096), new PageLayout(8 * 4096, 1, 8, 4096, 0, 4096)));
+        new PageLayout(0, 1, 8, 4096, 32768, 4096), new PageLayout(32768, 1, 8, 4096, 32768, 4096)));
     MemorySegment first = arena.allocate(8 * 4096, 16);
     MemorySegment second = arena.allocate(8 * 4096, 16);
     first.fill((byte) 1);
@@ -374,6 +374,7 @@ class CudaDeviceTest {
         .isInstanceOf(UnavailableException.class)
         .hasMessageContaining("CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected")
         .hasMessageContaining("nvidia-smi");
+    driver.devices(1);
   }
 
   @Test
