@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import unittest
 from typing import Any
 
@@ -74,8 +75,9 @@ class CudaPoolTest(unittest.TestCase):
 
     def test_ranges_are_stated_by_their_place_in_an_allocation(self) -> None:
         with self.pool(MemoryRange(BASE + 512, 1024), MemoryRange(BASE + 4096, 2048)) as pool:
-            scheme, uuid, event, *parts = pool.memory.split(":")
+            scheme, uuid, pid, event, *parts = pool.memory.split(":")
         self.assertEqual(scheme, "cuda-ipc")
+        self.assertEqual(pid, str(os.getpid()))
         self.assertEqual(uuid, "03" + "00" * 15)
         self.assertEqual(event, "004d" + "00" * 62)
         self.assertEqual(parts, ["ab" + "00" * 63 + ",512,1024", "ab" + "00" * 63 + ",4096,2048"])

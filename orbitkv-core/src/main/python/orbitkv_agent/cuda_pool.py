@@ -7,6 +7,7 @@ stream-ordered pools) it does not; that is found out here, before an agent is as
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Optional
@@ -64,7 +65,7 @@ class CudaPool:
         except CudaError:
             self.close()
             raise
-        self.memory = ":".join(["cuda-ipc", bytes(uuid).hex(), bytes(handle).hex(), *parts])
+        self.memory = ":".join(["cuda-ipc", bytes(uuid).hex(), str(os.getpid()), bytes(handle).hex(), *parts])
 
     def record(self, stream: int) -> None:
         """Has copies that are asked for from now on wait for what is in a stream, given by its number, so far."""

@@ -12,12 +12,6 @@ import java.util.List;
  */
 record Band(List<Run> runs) {
 
-  /**
-   * Rows of this size are copied one by one, in batches: measured on an H200, 256 KiB moved at 52.2 GB/s out and 53.4 in
-   * like that and at 51.3 and 50.6 as strided copies; 64 KiB at 45.6 and 49.3, against 51.8 and 50.4.
-   */
-  static final int LARGE_ROW = 256 << 10;
-
   /** A layer's piece of every page. */
   private record Piece(long address, long pageStride, int bytes, int shardAt) {
 
@@ -32,7 +26,7 @@ record Band(List<Run> runs) {
   }
 
   /** Returns the bands of a pool, in the order of its layers. */
-  static List<Band> of(PoolLayout layout, PoolAddresses addresses, int count) {
+  static List<Band> of(PoolLayout layout, PoolAddresses addresses, int count, int batchFrom) {
     int layers = layout.layers();
     int bands = Math.min(count, layers);
     List<Band> made = new ArrayList<>();
@@ -46,7 +40,7 @@ record Band(List<Run> runs) {
         pieces.add(new Piece(addresses.address(first, end), group.pageStride(), group.pageBytes(), shardAt));
         shardAt += group.pageBytes();
         if (bandOf(layer, layers, bands) != bandOf(layer + 1, layers, bands)) {
-          made.add(new Band(runs(merged(pieces))));
+          made.add(new Band(runs(merged(pieces), batchFrom)));
           pieces.clear();
         }
       }
@@ -71,11 +65,11 @@ record Band(List<Run> runs) {
     return merged;
   }
 
-  private static List<Run> runs(List<Piece> pieces) {
+  private static List<Run> runs(List<Piece> pieces, int batchFrom) {
     List<Run> runs = new ArrayList<>();
     for (int first = 0; first < pieces.size();) {
       Piece piece = pieces.get(first);
-      int rows = rows(pieces, first);
+      int rows = rows(pieces, first, batchFrom);
       long pitch = rows > 1 ? pieces.get(first + 1).address - piece.address : 0;
       runs.add(new Run(piece.address, piece.pageStride, pitch, piece.bytes, rows, piece.shardAt));
       first += rows;
@@ -84,9 +78,9 @@ record Band(List<Run> runs) {
   }
 
   /** Returns how many pieces from the first on are alike and equally far apart. */
-  private static int rows(List<Piece> pieces, int first) {
+  private static int rows(List<Piece> pieces, int first, int batchFrom) {
     Piece piece = pieces.get(first);
-    if (piece.bytes >= LARGE_ROW || first + 1 == pieces.size()) {
+    if (piece.bytes >= batchFrom || first + 1 == pieces.size()) {
       return 1;
     }
     long pitch = pieces.get(first + 1).address - piece.address;

@@ -1,52 +1,53 @@
 package io.orbitkv.backend.gpu.cuda.device;
 
 import io.orbitkv.api.UnavailableException;
-import io.orbitkv.api.spi.PageLayout;
-import io.orbitkv.api.spi.PoolLayout;
+import io.orbitkv.backend.gpu.cuda.driver.CopyList;
 import io.orbitkv.backend.gpu.cuda.driver.Gpu;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
-import java.util.OptionalLong;
+import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
 /**
- * Measures, when an engine opens its pool and loads are {@link CopyMode#AUTO}, how fast each way loads blocks of its
- * layout. It costs some milliseconds and, for so long, {@link #BYTES} of the GPU's memory.
+ * Measures, when an engine opens its pool and loads are {@link CopyMode#AUTO}, how fast each way moves blocks of its very
+ * pages, beside one copy of as many bytes. It copies out of the pages, into memory that it gives back: the pages are not
+ * written, and what they hold does not matter. It takes some tens of milliseconds.
  */
 final class Calibration {
 
   private static final Logger LOG = System.getLogger(Calibration.class.getName());
 
   private static final long BYTES = 64 << 20;
+  private static final int MOST_BLOCKS = 1024;
   private static final int ROUNDS = 5;
 
-  /** The kernel has to be so much faster: what it costs the engine is not seen here. */
-  private static final double WORTHWHILE = 1.06;
+  /** Copy engines that reach so much of one copy are fast enough, and leave the engine alone. */
+  private static final double ENOUGH = 0.92;
 
   private final Gpu gpu;
-  private final LoadLane lane;
+  private final CopyKernel kernel;
   private final Watch watch;
+  private final int streams;
 
-  Calibration(Gpu gpu, LoadLane lane, Watch watch) {
+  Calibration(Gpu gpu, CopyKernel kernel, Watch watch, int streams) {
     this.gpu = gpu;
-    this.lane = lane;
+    this.kernel = kernel;
     this.watch = watch;
+    this.streams = streams;
   }
 
-  /** Returns how loads of such a pool are to be copied. */
-  CopyMode choose(PoolLayout layout, int bands) {
-    int blocks = Math.clamp(BYTES / layout.shardBytes(), 1, 1024);
-    PoolLayout scratch = shrunk(layout, blocks);
-    try {
-      long pool = gpu.allocate(scratch.poolBytes());
+  /** Returns how loads into these pages are to be copied. */
+  CopyMode choose(GpuPages pages) {
+    try (CopyLane lane = new CopyLane(gpu, kernel, streams, false)) {
+      int blocks = Math.min(pages.layout().pages(), Math.clamp(BYTES / pages.shardBytes(), 1, MOST_BLOCKS));
+      long bytes = (long) blocks * pages.shardBytes();
+      MemorySegment host = gpu.allocateHost(bytes);
       try {
-        return choose(scratch, pool, blocks, bands);
+        return choose(lane, pages, blocks, host);
       } finally {
-        gpu.free(pool);
+        gpu.freeHost(host);
       }
     } catch (UnavailableException e) {
       LOG.log(Level.WARNING, "loads are copied by the copy engines, since nothing could be measured: " + e.getMessage());
@@ -54,56 +55,66 @@ final class Calibration {
     }
   }
 
-  private CopyMode choose(PoolLayout scratch, long pool, int blocks, int bands) {
-    long bytes = (long) blocks * scratch.shardBytes();
-    MemorySegment host = gpu.allocateHost(bytes);
-    PoolAddresses addresses = new PoolAddresses(List.of(new PoolAddresses.Range(0, scratch.poolBytes(), pool)));
-    try (GpuPages pages = new GpuPages(gpu, watch, scratch, addresses, bands, OptionalLong.empty(), () -> {})) {
-      PinnedChunks[] chunks = new PinnedChunks[blocks];
-      Arrays.fill(chunks, PinnedChunks.whole(host.address(), bytes));
-      long[] shards =
-          IntStream.range(0, blocks).mapToLong(i -> host.address() + (long) i * scratch.shardBytes()).toArray();
-      // Backwards, so that no two pages continue each other.
-      int[] pageIds = IntStream.range(0, blocks).map(i -> blocks - 1 - i).toArray();
-      BlockCopies copies = new BlockCopies(pageIds, shards, chunks);
-      double direct = rate(pages, copies, CopyMode.DIRECT, bytes);
-      double kernel = rate(pages, copies, CopyMode.KERNEL, bytes);
-      CopyMode chosen = kernel > WORTHWHILE * direct ? CopyMode.KERNEL : CopyMode.DIRECT;
-      LOG.log(Level.INFO, String.format("loads of blocks of %d bytes in pieces of %d: copy engines %.1f GB/s, kernel "
-          + "%.1f GB/s, so %s", scratch.shardBytes(), scratch.groups().getFirst().pageBytes(), direct, kernel,
-          chosen == CopyMode.KERNEL ? "the kernel" : "the copy engines"));
-      return chosen;
+  private CopyMode choose(CopyLane lane, GpuPages pages, int blocks, MemorySegment host) {
+    int shardBytes = pages.shardBytes();
+    PinnedChunks[] chunks = new PinnedChunks[blocks];
+    Arrays.fill(chunks, PinnedChunks.whole(host.address(), host.byteSize()));
+    long[] shards = IntStream.range(0, blocks).mapToLong(i -> host.address() + (long) i * shardBytes).toArray();
+    int[] pageIds = new SplittableRandom(blocks).ints(0, pages.layout().pages()).distinct().limit(blocks).toArray();
+    BlockCopies copies = new BlockCopies(pageIds, shards, chunks);
+    double direct = rate(host.byteSize(), () -> direct(lane, pages, copies));
+    double byKernel = rate(host.byteSize(), () -> byKernel(lane, pages, copies));
+    double one = rate(host.byteSize(), () -> one(host));
+    CopyMode chosen = direct < ENOUGH * one && byKernel > direct ? CopyMode.KERNEL : CopyMode.DIRECT;
+    LOG.log(Level.INFO, String.format("%d blocks of %d bytes in pieces of %d: copy engines %.1f GB/s, kernel %.1f GB/s, "
+        + "one copy %.1f GB/s, so loads go by %s", blocks, shardBytes, pages.layout().groups().getFirst().pageBytes(),
+        direct, byKernel, one, chosen == CopyMode.KERNEL ? "the kernel" : "the copy engines"));
+    return chosen;
+  }
+
+  private void direct(CopyLane lane, GpuPages pages, BlockCopies copies) {
+    pages.bands().forEach(band -> lane.direct(band, copies, 0, copies.count()));
+    drain(lane);
+  }
+
+  private void byKernel(CopyLane lane, GpuPages pages, BlockCopies copies) {
+    KernelBlocks blocks = lane.kernelBlocks(copies, 0, copies.count());
+    for (int band = 0; band < pages.bands().size(); band++) {
+      lane.kernel(pages, band, blocks);
+    }
+    drain(lane);
+    lane.give(blocks);
+  }
+
+  private void drain(CopyLane lane) {
+    long event = gpu.event();
+    lane.record(event);
+    watch.await(event, Owner.unknown());
+    gpu.endEvent(event);
+  }
+
+  private void one(MemorySegment host) {
+    long memory = gpu.allocate(host.byteSize());
+    long event = gpu.event();
+    try (CopyStreams stream = new CopyStreams(gpu, 1, false); CopyList copy = new CopyList()) {
+      copy.add(memory, host.address(), (int) host.byteSize(), false);
+      stream.copy(copy, false);
+      stream.record(event);
+      watch.await(event, Owner.unknown());
     } finally {
-      gpu.freeHost(host);
+      gpu.endEvent(event);
+      gpu.free(memory);
     }
   }
 
-  private double rate(GpuPages pages, BlockCopies copies, CopyMode mode, long bytes) {
+  private static double rate(long bytes, Runnable copies) {
+    copies.run();
     long best = Long.MAX_VALUE;
     for (int i = 0; i < ROUNDS; i++) {
       long began = System.nanoTime();
-      RestoreTransfer load = lane.begin(pages, copies, mode, OptionalLong.empty());
-      load.awaitDrained();
-      load.failure().ifPresent(cause -> {
-        throw new UnavailableException("a load to measure failed: " + cause.getMessage(), cause);
-      });
+      copies.run();
       best = Math.min(best, System.nanoTime() - began);
     }
     return (double) bytes / best;
-  }
-
-  /** Returns the same layers with fewer pages. */
-  private static PoolLayout shrunk(PoolLayout layout, int pages) {
-    List<PageLayout> groups = new ArrayList<>();
-    long base = 0;
-    for (PageLayout group : layout.groups()) {
-      boolean layerMajor = group.layers() > 1 && group.layerStride() > group.pageStride();
-      long bytes = group.pageBytes();
-      groups.add(layerMajor
-          ? new PageLayout(base, group.layers(), pages, group.pageBytes(), bytes * pages, bytes)
-          : new PageLayout(base, group.layers(), pages, group.pageBytes(), bytes, bytes * group.layers()));
-      base = groups.getLast().poolBytes();
-    }
-    return new PoolLayout(groups);
   }
 }

@@ -56,7 +56,8 @@ final class CopyStreams implements AutoCloseable {
 
   /** Enqueues copies. If it throws, what was enqueued is still before the next record. */
   void copy(CopyList copies, boolean toDevice) {
-    int used = Math.clamp(Math.ceilDiv(copies.count(), COPIES_A_STREAM), 1, count);
+    // Strided copies gain nothing from a second stream.
+    int used = Math.clamp(Math.ceilDiv(copies.single(), COPIES_A_STREAM), 1, count);
     if (used > 1) {
       record(events[0]);
       for (int i = 1; i < used; i++) {

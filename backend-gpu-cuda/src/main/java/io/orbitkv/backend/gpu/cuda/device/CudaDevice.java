@@ -30,7 +30,7 @@ final class CudaDevice implements Device {
   private final Settings settings;
   private final Watch watch;
   private final EventPool events;
-  private final LoadsUnderWay loadsUnderWay = new LoadsUnderWay();
+  private final CopyKernel kernel;
   private final LoadLane loads;
   private final SaveLane saves;
   /** In which the engine's event is turned into one of this process's, so that a save can wait for it later. */
@@ -43,8 +43,9 @@ final class CudaDevice implements Device {
     this.settings = settings;
     this.watch = new Watch(gpu, end, settings.drainLimit());
     this.events = new EventPool(gpu);
-    CopyKernel kernel = CopyKernel.load(gpu, settings.kernelBlocks());
+    this.kernel = CopyKernel.load(gpu, settings.kernelBlocks());
     this.fences = new CopyStreams(gpu, 1, false);
+    LoadsUnderWay loadsUnderWay = new LoadsUnderWay(settings.yield());
     this.loads = new LoadLane(new CopyLane(gpu, kernel, settings.streams(), true), events, watch, loadsUnderWay);
     this.saves =
         new SaveLane(new CopyLane(gpu, kernel, settings.streams(), false), events, watch, loadsUnderWay, settings);
@@ -76,11 +77,11 @@ final class CudaDevice implements Device {
         fence = OptionalLong.of(gpu.openEvent(pool.fence().get()));
       }
       OptionalLong event = fence;
-      GpuPages pages = new GpuPages(
-          gpu, watch, layout, addresses, settings.bands(), event, () -> giveUp(imported, event));
+      GpuPages pages = new GpuPages(gpu, watch, settings, layout, addresses, event, Owner.of(pool.pid()),
+          () -> giveUp(imported, event));
       CopyMode mode = settings.loads();
       pages.loads(mode == CopyMode.AUTO
-          ? new Calibration(gpu, loads, watch).choose(layout, settings.bands()) : mode);
+          ? new Calibration(gpu, kernel, watch, settings.streams()).choose(pages) : mode);
       return pages;
     } catch (RefusedException | UnavailableException e) {
       giveUp(imported, fence);

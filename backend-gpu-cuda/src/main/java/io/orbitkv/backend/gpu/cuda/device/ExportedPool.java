@@ -7,19 +7,20 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * An engine's pool, as the engine states it: {@code cuda-ipc:UUID:EVENT:HANDLE,BASE,BYTES[:HANDLE,BASE,BYTES...]}.
- * UUID is the GPU's, 32 hexadecimal digits. EVENT is the handle of an event that the engine records, before it asks for a
+ * An engine's pool, as the engine states it: {@code cuda-ipc:UUID:PID:EVENT:HANDLE,BASE,BYTES[:...]}. UUID is the
+ * GPU's, 32 hexadecimal digits. PID is the number of the engine's process. EVENT is the handle of an event that the engine records, before it asks for a
  * load or a save, behind whatever must be complete first; or {@code -}. Each part is {@code BYTES} bytes from {@code BASE}
  * of the allocation that {@code HANDLE} is of; the pool is the parts one behind another.
  *
  * @param uuid of the GPU
+ * @param pid of the engine's process
  * @param fence the event, if there is one
  * @param parts what the pool is made of
  */
-record ExportedPool(String uuid, Optional<ExportedHandle> fence, List<Part> parts) {
+record ExportedPool(String uuid, long pid, Optional<ExportedHandle> fence, List<Part> parts) {
 
   private static final String SCHEME = "cuda-ipc";
-  private static final int MIN_FIELDS = 4;
+  private static final int MIN_FIELDS = 5;
   private static final int PART_FIELDS = 3;
 
   /**
@@ -40,7 +41,7 @@ record ExportedPool(String uuid, Optional<ExportedHandle> fence, List<Part> part
       throw refused(memory, "UUID '" + fields[1] + "'");
     }
     Optional<ExportedHandle> fence =
-        fields[2].equals("-") ? Optional.empty() : Optional.of(new ExportedHandle(fields[2]));
+        fields[3].equals("-") ? Optional.empty() : Optional.of(new ExportedHandle(fields[3]));
     List<Part> parts = new ArrayList<>();
     for (int i = MIN_FIELDS - 1; i < fields.length; i++) {
       String[] part = fields[i].split(",", -1);
@@ -49,7 +50,7 @@ record ExportedPool(String uuid, Optional<ExportedHandle> fence, List<Part> part
       }
       parts.add(new Part(new ExportedHandle(part[0]), number(memory, part[1], 0), number(memory, part[2], 1)));
     }
-    return new ExportedPool(fields[1], fence, List.copyOf(parts));
+    return new ExportedPool(fields[1], number(memory, fields[2], 1), fence, List.copyOf(parts));
   }
 
   private static long number(String memory, String digits, long least) {
@@ -67,6 +68,6 @@ record ExportedPool(String uuid, Optional<ExportedHandle> fence, List<Part> part
   private static RefusedException refused(String memory, String what) {
     String shown = memory.length() <= 64 ? memory : memory.substring(0, 64) + "...";
     return new RefusedException("memory '" + shown + "': " + what
-        + " is not as in cuda-ipc:UUID:EVENT:HANDLE,BASE,BYTES; device cuda takes an exported pool of a GPU");
+        + " is not as in cuda-ipc:UUID:PID:EVENT:HANDLE,BASE,BYTES; device cuda takes an exported pool of a GPU");
   }
 }

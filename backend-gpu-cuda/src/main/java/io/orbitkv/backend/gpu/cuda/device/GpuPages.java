@@ -35,23 +35,25 @@ final class GpuPages implements EnginePages {
   private final List<List<Stripes>> stripes;
   private final long stripeTable;
   private final OptionalLong fence;
+  private final Owner owner;
   private final Runnable giveUp;
   private volatile CopyMode loads;
   private boolean closed;
 
   /**
    * @param addresses where the pool is
-   * @param bandCount into how many bands its layers are divided
    * @param fence an event that copies wait for
+   * @param owner whose pool it is
    * @param giveUp run when it is closed
    */
-  GpuPages(Gpu gpu, Watch watch, PoolLayout layout, PoolAddresses addresses, int bandCount, OptionalLong fence,
-      Runnable giveUp) {
+  GpuPages(Gpu gpu, Watch watch, Settings settings, PoolLayout layout, PoolAddresses addresses, OptionalLong fence,
+      Owner owner, Runnable giveUp) {
     this.gpu = gpu;
     this.layout = layout;
     this.shardBytes = layout.shardBytes();
-    this.bands = Band.of(layout, addresses, bandCount);
+    this.bands = Band.of(layout, addresses, settings.bands(), settings.batchFrom());
     this.fence = fence;
+    this.owner = owner;
     this.giveUp = giveUp;
     this.loads = CopyMode.DIRECT;
     int rows = bands.stream().flatMap(band -> band.runs().stream()).mapToInt(Run::rows).sum();
@@ -92,7 +94,7 @@ final class GpuPages implements EnginePages {
         stream.copy(copies, true);
         long event = events.take();
         stream.record(event);
-        watch.await(event);
+        watch.await(event, Owner.unknown());
         events.give(event);
       }
     } finally {
@@ -125,6 +127,10 @@ final class GpuPages implements EnginePages {
 
   OptionalLong fence() {
     return fence;
+  }
+
+  Owner owner() {
+    return owner;
   }
 
   CopyMode loads() {

@@ -66,7 +66,7 @@ final class RestoreTransfer implements Transfer {
     waiter.lock();
     try {
       if (!isDrained()) {
-        watch.await(last());
+        watch.await(last(), pages.owner());
         end();
       }
     } finally {

@@ -7,6 +7,11 @@ import java.time.Duration;
 /** Tells when enqueued work is complete, and ends the process if nobody can tell. Thread-safe. */
 final class Watch {
 
+  private static final long SLICE_NANOS = 50_000_000;
+
+  /** So long copies may go on after their engine's end: what is under way is done in a fraction of it. */
+  private static final long GRACE_NANOS = 400_000_000;
+
   private final Gpu gpu;
   private final ProcessEnd end;
   private final Duration limit;
@@ -26,16 +31,29 @@ final class Watch {
     return completion.state() == Completion.State.COMPLETE;
   }
 
-  /** Waits until it is complete. */
-  void await(long event) {
-    Completion completion = gpu.await(event, limit.toNanos());
-    switch (completion.state()) {
-      case COMPLETE -> {
+  /** Waits until it is complete. What waits for work of an owner that is gone may never be. */
+  void await(long event, Owner owner) {
+    long began = System.nanoTime();
+    long patience = limit.toNanos();
+    boolean gone = false;
+    while (true) {
+      Completion completion = gpu.await(event, SLICE_NANOS);
+      if (completion.state() == Completion.State.COMPLETE) {
         return;
       }
-      case PENDING -> throw unknown("they did not end in " + limit.toSeconds()
-          + " s; the event that they wait for may be of an engine that was killed");
-      case UNKNOWN -> throw unknown("the GPU answers " + completion.reason());
+      if (completion.state() == Completion.State.UNKNOWN) {
+        throw unknown("the GPU answers " + completion.reason());
+      }
+      long waited = System.nanoTime() - began;
+      if (waited >= patience) {
+        throw unknown(gone
+            ? "the engine whose work they wait for has ended, and that work has not"
+            : "they did not end in " + limit.toSeconds() + " s");
+      }
+      if (!gone && owner.gone()) {
+        gone = true;
+        patience = Math.min(patience, waited + GRACE_NANOS);
+      }
     }
   }
 

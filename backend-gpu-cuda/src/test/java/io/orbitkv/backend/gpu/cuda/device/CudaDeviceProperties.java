@@ -69,7 +69,7 @@ class CudaDeviceProperties {
             "pin-chunk", "1MiB", "driver", FakeDriver.LIBRARY));
   }
 
-  @Property(tries = 120)
+  @Property(tries = 80)
   void saveAndRestore_moveExactlyTheNamedPages(@ForAll("layouts") PoolLayout layout,
       @ForAll("settings") Map<String, String> settings, @ForAll long seed) {
     Random random = new Random(seed);

@@ -214,6 +214,19 @@ class CudaDeviceTest {
   }
 
   @Test
+  void copiesThatWaitForAnEngineThatHasEnded_endTheProcess() throws Exception {
+    Process engine = new ProcessBuilder("sleep", "60").start();
+    String memory = driver.export(true, pool).replace(
+        ":" + ProcessHandle.current().pid() + ":", ":" + engine.pid() + ":");
+    EnginePages pages = device.open(memory, LAYOUT);
+    driver.record();
+    Transfer load = device.restore(pages, new int[] {3}, shards(1));
+    engine.destroyForcibly().waitFor();
+    assertThatThrownBy(load::awaitDrained).isInstanceOf(IllegalStateException.class);
+    assertThat(ends).singleElement().asString().contains("the engine whose work they wait for has ended");
+  }
+
+  @Test
   void closing_waitsForWhatIsUnderWay() {
     EnginePages pages = open(false);
     host.fill((byte) 7);
@@ -338,18 +351,18 @@ class CudaDeviceTest {
   void memoryThatIsNotTheEngines_isRefused() {
     String handle = FakeDriver.handle(pool.address(), pool.byteSize());
     String uuid = FakeDriver.UUID;
-    assertMemoryRefused("/dev/shm/pool", "'/dev/shm/pool': that is not as in cuda-ipc:UUID:EVENT:HANDLE,BASE,BYTES");
-    assertMemoryRefused("cuda-ipc:" + uuid + ":-", "is not as in");
-    assertMemoryRefused("cuda-ipc:GPU-1:-:" + handle + ",0,1", "UUID 'GPU-1'");
-    assertMemoryRefused("cuda-ipc:" + uuid + ":-:abc,0,1", "handle 'abc' is not 128 hexadecimal digits");
-    assertMemoryRefused("cuda-ipc:" + uuid + ":-:" + handle + ",0", "part '" + handle + ",0'");
-    assertMemoryRefused("cuda-ipc:" + uuid + ":-:" + handle + ",-1,4096", "number '-1'");
-    assertMemoryRefused("cuda-ipc:" + uuid + ":-:" + handle + ",0,4096", "4096 bytes, expected at least 131072");
-    assertMemoryRefused("cuda-ipc:" + uuid + ":-:" + handle + ",4096,131072",
+    assertMemoryRefused("/dev/shm/pool", "'/dev/shm/pool': that is not as in cuda-ipc:UUID:PID:EVENT:HANDLE,BASE,BYTES");
+    assertMemoryRefused("cuda-ipc:" + uuid + ":1:-", "is not as in");
+    assertMemoryRefused("cuda-ipc:GPU-1:1:-:" + handle + ",0,1", "UUID 'GPU-1'");
+    assertMemoryRefused("cuda-ipc:" + uuid + ":1:-:abc,0,1", "handle 'abc' is not 128 hexadecimal digits");
+    assertMemoryRefused("cuda-ipc:" + uuid + ":1:-:" + handle + ",0", "part '" + handle + ",0'");
+    assertMemoryRefused("cuda-ipc:" + uuid + ":1:-:" + handle + ",-1,4096", "number '-1'");
+    assertMemoryRefused("cuda-ipc:" + uuid + ":1:-:" + handle + ",0,4096", "4096 bytes, expected at least 131072");
+    assertMemoryRefused("cuda-ipc:" + uuid + ":1:-:" + handle + ",4096,131072",
         "bytes 4096 to 135168 are not all in the engine's allocation of 131072");
-    assertMemoryRefused("cuda-ipc:" + "b0".repeat(16) + ":-:" + handle + ",0,131072", "does not see");
+    assertMemoryRefused("cuda-ipc:" + "b0".repeat(16) + ":1:-:" + handle + ",0,131072", "does not see");
     driver.devices(2);
-    assertMemoryRefused("cuda-ipc:" + "a1".repeat(16) + ":-:" + handle + ",0,131072", "open ordinal 1");
+    assertMemoryRefused("cuda-ipc:" + "a1".repeat(16) + ":1:-:" + handle + ",0,131072", "open ordinal 1");
   }
 
   private void assertMemoryRefused(String memory, String message) {

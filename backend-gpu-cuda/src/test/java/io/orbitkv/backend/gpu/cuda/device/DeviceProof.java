@@ -365,10 +365,11 @@ final class DeviceProof {
       touch(host);
       table.append("| piece | blocks x pieces | way | out GB/s | of one copy | in GB/s | of one copy | both GB/s "
           + "| of both |\n|---:|---:|---|---:|---:|---:|---:|---:|---:|\n");
+      String only = System.getProperty("orbitkv.proof.ways", "direct,kernel,auto");
       int[][] shapes = {{4, 36}, {4, 576}, {8, 72}, {16, 36}, {32, 36}, {64, 36}, {128, 18}, {256, 9}, {512, 4},
           {2048, 1}};
       for (int[] shape : shapes) {
-        rows(table, memory, host, shape[0] << 10, shape[1]);
+        rows(table, memory, host, shape[0] << 10, shape[1], List.of(only.split(",")));
       }
       table.append('\n');
       latencies(table, memory, host);
@@ -388,12 +389,12 @@ final class DeviceProof {
   }
 
   /** Rates of one layout, by each way, beside one copy of the same bytes. */
-  private void rows(StringBuilder table, String memory, MemorySegment host, int piece, int layers) {
+  private void rows(StringBuilder table, String memory, MemorySegment host, int piece, int layers, List<String> ways) {
     PoolLayout layout = layerMajor(piece, layers);
     int blocks = (int) (128 * MIB / layout.shardBytes());
     long bytes = (long) blocks * layout.shardBytes();
-    for (String way : List.of("direct", "kernel", "auto")) {
-      try (CudaDevice device = device(Map.of("loads", way, "saves", way))) {
+    for (String way : ways) {
+      try (CudaDevice device = device(settings(way))) {
         HostRegion region = pinned(device, host);
         double[] bare = bare(host, bytes);
         try (EnginePages pages = device.open(memory, layout)) {
@@ -423,6 +424,18 @@ final class DeviceProof {
         region.close();
       }
     }
+  }
+
+  /** Saves do not give way here: both directions are wanted at once. */
+  private Map<String, String> settings(String way) {
+    Map<String, String> settings = new HashMap<>(Map.of("loads", way, "saves", way, "yield-millis", "0"));
+    String more = System.getProperty("orbitkv.proof.settings", "");
+    for (String setting : more.split(",")) {
+      if (!setting.isEmpty()) {
+        settings.put(setting.substring(0, setting.indexOf('=')), setting.substring(setting.indexOf('=') + 1));
+      }
+    }
+    return settings;
   }
 
   private static long roundUp(int bytes) {

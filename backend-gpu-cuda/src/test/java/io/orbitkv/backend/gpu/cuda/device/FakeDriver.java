@@ -95,7 +95,7 @@ final class FakeDriver implements AutoCloseable {
   /** Returns how an engine states memory of its own, in parts of an allocation each, and its event. */
   String export(boolean fenced, MemorySegment... parts) {
     StringJoiner memory = new StringJoiner(":");
-    memory.add("cuda-ipc").add(UUID).add(fenced ? handle(fence.address(), 0) : "-");
+    memory.add("cuda-ipc").add(UUID).add(Long.toString(ProcessHandle.current().pid())).add(fenced ? handle(fence.address(), 0) : "-");
     for (MemorySegment part : parts) {
       memory.add(handle(part.address(), part.byteSize()) + ",0," + part.byteSize());
     }
