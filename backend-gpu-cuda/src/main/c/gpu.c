@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 struct driver {
@@ -31,6 +32,9 @@ enum { THREADS_A_BLOCK = 512 };
 /* A transfer of a few blocks ends within this, and sleeping would double its time. */
 static const int64_t SPIN_NANOS = 100000;
 static const long SLEEP_NANOS = 20000;
+
+/* The kernel may lengthen a sleep by this, and by 50 us unless told otherwise. */
+static const unsigned long SLACK_NANOS = 1000;
 
 /* ---- the driver */
 
@@ -202,6 +206,7 @@ static int64_t now(void) {
 int gpu_await(struct gpu *gpu, cu_event event, int64_t nanos) {
   IN_CONTEXT(gpu);
   int64_t start = now();
+  bool slept = false;
   while (true) {
     int result = query(gpu, event);
     int64_t waited = now() - start;
@@ -209,6 +214,10 @@ int gpu_await(struct gpu *gpu, cu_event event, int64_t nanos) {
       return result;
     }
     if (waited >= SPIN_NANOS) {
+      if (!slept) {
+        prctl(PR_SET_TIMERSLACK, SLACK_NANOS, 0, 0, 0);
+        slept = true;
+      }
       nanosleep(&(struct timespec){.tv_nsec = SLEEP_NANOS}, NULL);
     }
   }

@@ -167,6 +167,8 @@ def check(folder: str) -> None:
     size = SHARD * BLOCKS
     print(f"| {size / 2**20:.1f} MiB through agent and Manager | load {load * 1e6:.0f} us, {size / load / 1e9:.1f} GB/s"
           f" | save {save * 1e6:.0f} us, {size / save / 1e9:.1f} GB/s | one copy {one * 1e6:.0f} us |")
+    # For the engine that is killed.
+    engine.save(chain(1), others)
     engine.agent.close()
 
 

@@ -19,6 +19,16 @@ final class GpuPages implements EnginePages {
   private static final int ALIGNMENT = 16;
 
   /**
+   * Pieces of so many bytes or more are copied in batches over several streams, smaller ones that lie equally far apart as
+   * one strided copy. Measured on an H200, GB/s of strided copies and of batches: in, 128 KiB 51.3 and 53.8; out, 128 KiB
+   * 49.5 and 44.0, 256 KiB 51.3 and 50.1. In batches, 64 KiB come in at 52.6 instead of 51.3, but a batch takes the calling
+   * thread as long for each of its pieces as a strided copy for all of a block.
+   */
+  private static final int LOADED_IN_BATCHES = 128 << 10;
+
+  private static final int SAVED_IN_BATCHES = 512 << 10;
+
+  /**
    * Stripes of equal size that one launch copies.
    *
    * @param address where the first is described in the GPU's memory
@@ -31,7 +41,8 @@ final class GpuPages implements EnginePages {
   private final Gpu gpu;
   private final PoolLayout layout;
   private final int shardBytes;
-  private final List<Band> bands;
+  private final List<Band> loadBands;
+  private final List<Band> saveBands;
   private final List<List<Stripes>> stripes;
   private final long stripeTable;
   private final OptionalLong fence;
@@ -51,12 +62,13 @@ final class GpuPages implements EnginePages {
     this.gpu = gpu;
     this.layout = layout;
     this.shardBytes = layout.shardBytes();
-    this.bands = Band.of(layout, addresses, settings.bands(), settings.batchFrom());
+    this.loadBands = Band.of(layout, addresses, settings.bands(), LOADED_IN_BATCHES);
+    this.saveBands = Band.of(layout, addresses, 1, SAVED_IN_BATCHES);
     this.fence = fence;
     this.owner = owner;
     this.giveUp = giveUp;
     this.loads = CopyMode.DIRECT;
-    int rows = bands.stream().flatMap(band -> band.runs().stream()).mapToInt(Run::rows).sum();
+    int rows = loadBands.stream().flatMap(band -> band.runs().stream()).mapToInt(Run::rows).sum();
     this.stripeTable = gpu.allocate((long) rows * KernelLaunch.STRIPE_BYTES);
     this.stripes = describeStripes(watch, rows);
   }
@@ -67,7 +79,7 @@ final class GpuPages implements EnginePages {
     MemorySegment table = gpu.allocateHost((long) rows * KernelLaunch.STRIPE_BYTES);
     try {
       int row = 0;
-      for (Band band : bands) {
+      for (Band band : loadBands) {
         List<Stripes> launches = new ArrayList<>();
         for (Run run : band.runs()) {
           boolean aligned =
@@ -112,17 +124,23 @@ final class GpuPages implements EnginePages {
     return shardBytes;
   }
 
-  List<Band> bands() {
-    return bands;
+  /** Returns what is loaded of each block, in the order in which it is. */
+  List<Band> loadBands() {
+    return loadBands;
   }
 
-  /** Returns the launches of a band. */
+  /** Returns what is saved of each block. */
+  List<Band> saveBands() {
+    return saveBands;
+  }
+
+  /** Returns the launches of a band of loads; all of them are those of a save. */
   List<Stripes> stripes(int band) {
     return stripes.get(band);
   }
 
   int bandOf(int layer) {
-    return Band.bandOf(layer, layout.layers(), bands.size());
+    return Band.bandOf(layer, layout.layers(), loadBands.size());
   }
 
   OptionalLong fence() {

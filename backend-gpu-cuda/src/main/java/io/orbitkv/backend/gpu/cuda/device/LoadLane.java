@@ -35,7 +35,7 @@ final class LoadLane implements AutoCloseable {
       throw new UnavailableException(
           "device cuda has " + MAX_LOADS + " loads under way, which is its bound; wait until some are drained");
     }
-    long[] bandEvents = takeEvents(pages.bands().size());
+    long[] bandEvents = takeEvents(pages.loadBands().size());
     Optional<KernelBlocks> kernelBlocks = Optional.empty();
     Throwable failure = null;
     int band = 0;
@@ -48,7 +48,7 @@ final class LoadLane implements AutoCloseable {
         if (kernelBlocks.isPresent()) {
           lane.kernel(pages, band, kernelBlocks.get());
         } else {
-          lane.direct(pages.bands().get(band), blocks, 0, blocks.count());
+          lane.direct(pages.loadBands().get(band), blocks, 0, blocks.count());
         }
         lane.record(bandEvents[band]);
       }

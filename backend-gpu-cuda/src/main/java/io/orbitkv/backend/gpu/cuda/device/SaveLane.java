@@ -109,11 +109,11 @@ final class SaveLane implements AutoCloseable {
       GpuPages pages = save.pages();
       if (mode == CopyMode.KERNEL) {
         kernelBlocks = Optional.of(lane.kernelBlocks(save.blocks(), from, to));
-        for (int band = 0; band < pages.bands().size(); band++) {
+        for (int band = 0; band < pages.loadBands().size(); band++) {
           lane.kernel(pages, band, kernelBlocks.get());
         }
       } else {
-        for (Band band : pages.bands()) {
+        for (Band band : pages.saveBands()) {
           lane.direct(band, save.blocks(), from, to);
         }
       }

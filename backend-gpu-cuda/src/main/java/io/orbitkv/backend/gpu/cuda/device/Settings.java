@@ -19,8 +19,6 @@ import java.util.TreeSet;
  * @param bands into how many parts a load's layers are divided, each of which is there before the next
  * @param streams over how many streams pieces of one transfer are spread
  * @param kernelBlocks how many multiprocessors the kernel copies on
- * @param batchFrom pieces of so many bytes or more are copied in batches, smaller ones that lie equally far apart as one
- *     strided copy
  * @param yield how long a portion of a save waits for loads at most
  * @param saveRate most bytes a second that are saved, if bounded
  * @param checksumThreads how many threads sum what was saved
@@ -28,10 +26,10 @@ import java.util.TreeSet;
  * @param drainLimit how long a transfer may take before nothing is known of it
  */
 record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int streams, int kernelBlocks,
-    int batchFrom, Duration yield, Optional<ByteSize> saveRate, int checksumThreads, long pinChunk, Duration drainLimit) {
+    Duration yield, Optional<ByteSize> saveRate, int checksumThreads, long pinChunk, Duration drainLimit) {
 
   private static final Set<String> NAMES = Set.of("driver", "loads", "saves", "bands", "streams", "kernel-blocks",
-      "batch-from", "yield-millis", "save-rate", "checksum-threads", "pin-chunk", "drain-seconds");
+      "yield-millis", "save-rate", "checksum-threads", "pin-chunk", "drain-seconds");
 
   private static final int MAX_BANDS = 512;
   private static final int MAX_STREAMS = 16;
@@ -39,7 +37,6 @@ record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int st
   private static final int MAX_THREADS = 64;
   private static final int MAX_DRAIN_SECONDS = 600;
   private static final int MAX_YIELD_MILLIS = 1000;
-  private static final ByteSize MIN_BATCH_FROM = ByteSize.parse("1KiB");
   /** The largest shard has less, so none lies in more than two chunks of the default size or larger. */
   private static final ByteSize MIN_PIN_CHUNK = ByteSize.parse("1MiB");
 
@@ -55,9 +52,8 @@ record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int st
         mode(settings, "loads"),
         mode(settings, "saves"),
         number(settings, "bands", 1, MAX_BANDS),
-        number(settings, "streams", 4, MAX_STREAMS),
+        number(settings, "streams", 8, MAX_STREAMS),
         number(settings, "kernel-blocks", 4, MAX_KERNEL_BLOCKS),
-        Math.toIntExact(size("batch-from", settings.getOrDefault("batch-from", "256KiB"), MIN_BATCH_FROM).bytes()),
         Duration.ofMillis(number(settings, "yield-millis", 0, 2, MAX_YIELD_MILLIS)),
         rate == null ? Optional.empty() : Optional.of(size("save-rate", rate, MIN_PIN_CHUNK)),
         number(settings, "checksum-threads", defaultThreads(), MAX_THREADS),

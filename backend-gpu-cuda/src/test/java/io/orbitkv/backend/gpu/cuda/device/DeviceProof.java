@@ -29,8 +29,8 @@ import java.util.zip.CRC32C;
 
 /**
  * What only a GPU can show: bytes, order and speed of copies to and from another process's memory. Started by {@code
- * src/test/device/prove}; its arguments are {@code check | table | killed | orphaned}, the folder of {@code engine.py}, a
- * folder in shared memory for files, and the file for the table.
+ * src/test/device/prove}; its arguments are {@code check | table | killed | orphaned | copying}, the folder of {@code
+ * engine.py}, a folder in shared memory for files, and the file for the table, or what to copy.
  */
 final class DeviceProof {
 
@@ -53,6 +53,7 @@ final class DeviceProof {
     switch (args[0]) {
       case "check" -> proof.check();
       case "table" -> Files.writeString(Path.of(args[3]), proof.table());
+      case "copying" -> proof.copying(args[3]);
       case "killed" -> proof.killedEngine();
       case "orphaned" -> proof.orphanedEvent();
       default -> throw new IllegalArgumentException(args[0]);
@@ -353,7 +354,7 @@ final class DeviceProof {
   // ---- speed
 
   private static final int ROUNDS = 7;
-  private static final int IN_A_ROW = 4;
+  private static final int IN_A_ROW = 8;
   private static final long POOL_BYTES = 96L << 30;
   private static final long ARENA_BYTES = 2L << 30;
 
@@ -550,6 +551,46 @@ final class DeviceProof {
             table.append(String.format("| %d block%s of 2.25 MiB | %s | %.0f | %.0f | %.0f |%n", blocks,
                 blocks == 1 ? "" : "s", way, enqueued[20], drained[20], bytes / rate / 1e3));
           }
+        }
+        region.close();
+      }
+    }
+  }
+
+  // ---- beside computation
+
+  /** Copies blocks of 36 pieces of 64 KiB until standard input ends: {@code saves}, {@code loads} or {@code both}. */
+  private void copying(String what) throws IOException {
+    PoolLayout layout = PoolLayout.of(new PageLayout(36, 4096, 65536, 4096L * 65536, 65536));
+    try (EngineProcess engine = engine(); Arena arena = Arena.ofShared()) {
+      String memory = engine.ask("alloc " + layout.poolBytes());
+      MemorySegment host = shared(arena, ARENA_BYTES);
+      touch(host);
+      String way = what.contains("kernel") ? "kernel" : "direct";
+      try (CudaDevice device = device(Map.of("loads", way, "saves", way, "yield-millis", "0"))) {
+        HostRegion region = pinned(device, host);
+        try (EnginePages pages = device.open(memory, layout)) {
+          int[] ids = shuffled(new Random(3), layout.pages(), 448);
+          MemorySegment[] shards = new MemorySegment[448];
+          Arrays.setAll(shards, i -> host.asSlice((long) i * layout.shardBytes(), layout.shardBytes()));
+          long bytes = 0;
+          long began = System.nanoTime();
+          System.out.println("copying");
+          while (System.in.available() == 0) {
+            List<Transfer> begun = new ArrayList<>();
+            for (int i = 0; i < 2; i++) {
+              if (!what.startsWith("loads")) {
+                begun.add(device.save(pages, Arrays.copyOf(ids, 224), Arrays.copyOf(shards, 224)));
+              }
+              if (!what.startsWith("saves")) {
+                begun.add(device.restore(pages, Arrays.copyOfRange(ids, 224, 448),
+                    Arrays.copyOfRange(shards, 224, 448)));
+              }
+            }
+            begun.forEach(Transfer::awaitDrained);
+            bytes += 224L * layout.shardBytes() * begun.size();
+          }
+          System.out.printf("%s: %.1f GB/s meanwhile%n", what, (double) bytes / (System.nanoTime() - began));
         }
         region.close();
       }
