@@ -115,7 +115,8 @@ class AgentClient:
     ) -> None:
         """Remembers who this is; connects with the first call.
 
-        ``memory`` is the path of the file with the pages, one for each start of the engine. ``whole`` says that this
+        ``memory`` is the path of the file with the pages, one for each start of the engine, or what ``cuda_pool`` says of
+        memory on a GPU. ``whole`` says that this
         worker asks queries too; unless said otherwise, that of an instance of one rank does.
         """
         if len(namespace) != HASH_BYTES:
@@ -131,7 +132,7 @@ class AgentClient:
             ranks == 1 if whole is None else whole,
             block_tokens,
             layout_bytes(groups),
-            os.path.abspath(memory),
+            memory if memory.startswith("cuda-ipc:") else os.path.abspath(memory),
         )
         self._deadline_s = deadline_s
         self._breaker = Breaker(retry_s, max_retry_s, clock, _LOG, f"no agent at {self._path}")

@@ -13,6 +13,9 @@ final class AgentProtocol {
   /** Most bytes of a frame's body: a chain of the greatest length, a page a block, and what goes with them. */
   static final int MAX_FRAME_BYTES = Protocol.MAX_FRAME_BYTES + Protocol.MAX_FRAME_BYTES / 8;
 
+  /** Most bytes of what an engine states of its memory: a handle for each of many allocations. */
+  static final int MAX_MEMORY_BYTES = 128 << 10;
+
   /** Most loads and saves that are under way or not yet reported. */
   static final int MAX_TRANSFERS = 1024;
 

@@ -53,7 +53,6 @@ final class EngineConnection {
   private final Map<Long, Lease> leases = new HashMap<>();
   private final SeriesTable series = new SeriesTable(AgentProtocol.MAX_SERIES, AgentProtocol.MAX_SERIES_BLOCKS);
   private ConnectionState state = ConnectionState.CONNECTED;
-  private EngineMemory memory;
   private EnginePages pages;
   private CacheAttachment cache;
   private int rank;
@@ -181,14 +180,13 @@ final class EngineConnection {
     if (open.whole() && open.ranks() != 1) {
       throw new RefusedException("a worker that is the whole instance has " + open.ranks() + " ranks, expected 1");
     }
-    EngineMemory mapped = EngineMemory.map(open.memory(), layout);
     Membership membership = new Membership(open.incarnation(), open.whole() ? Membership.ALL_RANKS : open.rank());
+    EnginePages opened = options.device().open(open.memory(), layout);
     CacheAttachment attachment =
         new CacheAttachment(options.cache(), spec, membership, faults, System::nanoTime);
     try {
       boolean attached = attachment.session().isPresent();
-      pages = options.device().pages(layout, mapped.pool());
-      memory = mapped;
+      pages = opened;
       cache = attachment;
       rank = open.rank();
       state = state.on(ConnectionState.Event.OPEN);
@@ -196,7 +194,7 @@ final class EngineConnection {
     } finally {
       if (cache == null) {
         attachment.close();
-        mapped.close();
+        opened.close();
       }
     }
   }
@@ -521,7 +519,6 @@ final class EngineConnection {
     if (cache != null) {
       cache.close();
       pages.close();
-      memory.close();
     }
     state = state.on(ConnectionState.Event.END);
   }
