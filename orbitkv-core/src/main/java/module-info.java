@@ -1,4 +1,5 @@
 /** The cache itself: its state machines, the turns in which they run, and the embedded cache. */
+@SuppressWarnings("module")
 module io.orbitkv.core {
   requires transitive io.orbitkv.api;
   requires jdk.net;
@@ -8,8 +9,13 @@ module io.orbitkv.core {
   exports io.orbitkv.core.client;
   exports io.orbitkv.core.manager;
 
+  // What adapters are written with, and nobody else sees. They are compiled after this module, hence the annotation.
+  exports io.orbitkv.core.lifecycle to io.orbitkv.adapter.vllm;
+  exports io.orbitkv.core.wire to io.orbitkv.adapter.vllm;
+
   uses io.orbitkv.api.spi.DeviceBackend;
   uses io.orbitkv.api.spi.HostMemory;
   uses io.orbitkv.api.spi.ResidencyPolicy;
   uses io.orbitkv.api.spi.StorageBackend;
+  uses io.orbitkv.core.agent.EngineAdapter;
 }

@@ -20,6 +20,10 @@ _CHAIN = bytes(range(64))
 _GROUPS = [PageGroup(0, 2, 8, 16, 128, 16)]
 
 
+def _hash(block: int) -> bytes:
+    return bytes([block]) * 32
+
+
 class AgentClientTest(unittest.TestCase):
     def setUp(self) -> None:
         logging.disable(logging.CRITICAL)
@@ -64,6 +68,15 @@ class AgentClientTest(unittest.TestCase):
         self.assertIsNotNone(self.client.save(_CHAIN, 0, [0]))
         self.assertTrue(self.client.connected)
 
+    def test_it_connects_before_there_is_anything_to_do(self) -> None:
+        self.assertFalse(self.client.connect())
+        agent = self.start()
+        self.assertFalse(self.client.connect())
+        self.now += 1.0
+        self.assertTrue(self.client.connect())
+        self.assertTrue(self.client.connect())
+        self.assertEqual([messages.Hello, messages.Open], [type(request) for request in agent.requests])
+
     def test_a_load_is_reported_with_the_pages_that_failed(self) -> None:
         self.start()
         transfer = self.client.load(5, [3, 1, 2], first_block=4)
@@ -91,6 +104,70 @@ class AgentClientTest(unittest.TestCase):
         self.now += 10.0
         self.assertEqual([Finished(transfer, 0)], self.client.progress())
         self.assertEqual(frozenset(), self.client.held_pages)
+
+    def saves(self) -> list[tuple[int, int]]:
+        """Of each save that the agent was asked for, how many hashes it was to know and how many it was told."""
+        assert self.agent is not None
+        return [
+            (request.known, len(request.chain) // 32)
+            for request in self.agent.requests
+            if isinstance(request, messages.Save)
+        ]
+
+    def test_saves_of_a_series_state_their_new_hashes(self) -> None:
+        self.start()
+        self.client.save(_CHAIN, 0, [0, 1], series=9)
+        self.client.save(_hash(2), 2, [2], series=9, known=2)
+        self.client.save(_hash(2) + _hash(3), 3, [3], series=9, known=2)
+        self.assertEqual([(0, 2), (2, 1), (2, 2)], self.saves())
+
+    def test_another_connection_is_told_the_whole_series(self) -> None:
+        agent = self.start()
+        self.client.save(_CHAIN, 0, [0, 1], series=9)
+        agent.script = lambda request: None
+        self.assertIs(Standing.MISS, self.client.query(0, 0, _CHAIN).standing)
+        agent.script = welcoming
+        self.now += 10.0
+        self.client.save(_hash(2), 2, [2], series=9, known=2)
+        self.client.save(_hash(3), 3, [3], series=9, known=3)
+        self.assertEqual([(0, 2), (0, 3), (3, 1)], self.saves())
+
+    def test_an_agent_that_forgot_a_series_is_told_it_again(self) -> None:
+        agent = self.start()
+        self.client.save(_CHAIN, 0, [0, 1], series=9)
+        agent.script = lambda request: (
+            messages.Refused(Refusal.CLOSED, "series 9")
+            if isinstance(request, messages.Save) and request.known > 0
+            else welcoming(request)
+        )
+        self.assertIsNotNone(self.client.save(_hash(2), 2, [2], series=9, known=2))
+        self.assertEqual([(0, 2), (2, 1), (0, 3)], self.saves())
+
+    def test_a_series_that_has_a_gap_is_not_asked_for(self) -> None:
+        agent = self.start()
+        self.assertIsNone(self.client.save(_hash(2), 2, [2], series=9, known=2))
+        self.assertIsNone(self.client.save(_hash(2), 2, [2], series=9, known=-1))
+        self.assertIsNone(self.client.save(_CHAIN[:33], 0, [0], series=9))
+        self.assertEqual([], agent.requests)
+
+    def test_a_forgotten_series_begins_anew(self) -> None:
+        agent = self.start()
+        self.client.save(_CHAIN, 0, [0, 1], series=9)
+        self.client.forget(9)
+        self.client.forget(9)
+        self.assertEqual([messages.Forget(9)], agent.requests[-1:])
+        self.assertIsNone(self.client.save(_hash(2), 2, [2], series=9, known=2))
+        self.assertEqual(3 + 1, len(agent.requests))
+
+    def test_the_series_that_was_used_least_recently_is_forgotten_among_too_many(self) -> None:
+        self.start()
+        for series in range(1, 1025):
+            self.client.save(b"", 0, [], series=series)
+        self.client.save(_hash(0), 0, [0], series=1)
+        self.client.save(_hash(0), 0, [0], series=2000)
+        self.assertIsNotNone(self.client.save(_hash(1), 1, [1], series=1, known=1))
+        self.client.save(_hash(0), 0, [0], series=2)
+        self.assertEqual([(0, 1), (0, 1), (1, 1), (0, 1)], self.saves()[-4:])
 
     def test_a_request_whose_answer_is_lost_may_have_begun(self) -> None:
         agent = self.start()

@@ -17,6 +17,7 @@ from orbitkv_agent.connection import AgentConnection
 from orbitkv_agent.messages import LayerStanding, Reply, Request
 from orbitkv_agent.pool import PageGroup, layout_bytes
 from orbitkv_agent.process import SeenProcess
+from orbitkv_agent.series import SeriesChains
 from orbitkv_wire.breaker import Breaker
 from orbitkv_wire.connection import MalformedError
 from orbitkv_wire.messages import HASH_BYTES, Standing, probe
@@ -114,7 +115,8 @@ class AgentClient:
     ) -> None:
         """Remembers who this is; connects with the first call.
 
-        ``memory`` is the path of the file with the pages, one for each start of the engine. ``whole`` says that this
+        ``memory`` is the path of the file with the pages, one for each start of the engine, or what ``cuda_pool`` says of
+        memory on a GPU. ``whole`` says that this
         worker asks queries too; unless said otherwise, that of an instance of one rank does.
         """
         if len(namespace) != HASH_BYTES:
@@ -130,7 +132,7 @@ class AgentClient:
             ranks == 1 if whole is None else whole,
             block_tokens,
             layout_bytes(groups),
-            os.path.abspath(memory),
+            memory if memory.startswith("cuda-ipc:") else os.path.abspath(memory),
         )
         self._deadline_s = deadline_s
         self._breaker = Breaker(retry_s, max_retry_s, clock, _LOG, f"no agent at {self._path}")
@@ -138,6 +140,7 @@ class AgentClient:
         self._doubtful: list[Transfer] = []
         self._doubtful_agent: Optional[SeenProcess] = None
         self._settled: list[Finished] = []
+        self._series = SeriesChains()
         self._last_id = 0
         self._pid = os.getpid()
 
@@ -159,6 +162,16 @@ class AgentClient:
         if self._session is not None:
             transfers += self._session.by_number.values()
         return frozenset(page for transfer in transfers for page in transfer.pages)
+
+    def connect(self, *, deadline_s: Optional[float] = None) -> bool:
+        """Connects, if that was not done and is not too early. Returns whether there is a connection."""
+        limit = self._deadline_s if deadline_s is None else deadline_s
+        if self._session is None and limit > 0 and os.getpid() == self._pid:
+            try:
+                self._connect(time.monotonic() + limit)
+            except Exception as e:
+                self._breaker.failed(f"{type(e).__name__}: {e}")
+        return self._session is not None
 
     def query(self, operation: int, revision: int, chain: Chain, *, deadline_s: Optional[float] = None) -> Answer:
         """Asks for the longest stored prefix of a chain; again with the same ids and chain, polls."""
@@ -185,12 +198,52 @@ class AgentClient:
         )
 
     def save(
-        self, chain: Chain, first_block: int, pages: Sequence[int], *, deadline_s: Optional[float] = None
+        self,
+        chain: Chain,
+        first_block: int,
+        pages: Sequence[int],
+        *,
+        series: int = 0,
+        known: int = 0,
+        deadline_s: Optional[float] = None,
     ) -> Optional[Transfer]:
-        """Starts to copy blocks out of pages. Nothing: none is copied, and the pages are the engine's at once."""
-        return self._start(
-            False, pages, lambda: messages.Save(_hashes(chain), first_block, _ints(pages)), deadline_s
-        )
+        """Starts to copy blocks out of pages. Nothing: none is copied, and the pages are the engine's at once.
+
+        With a series, ``chain`` has the hashes behind the first ``known`` ones, which earlier saves of the series
+        stated. An agent that does not have those, as one that was started since, is told the whole chain.
+        """
+        if series == 0:
+            return self._start(
+                False, pages, lambda: messages.Save(0, 0, _hashes(chain), first_block, _ints(pages)), deadline_s
+            )
+        try:
+            whole = self._series.extend(series, known, _hashes(chain))
+        except (TypeError, ValueError) as e:
+            _LOG.error("not asked: %s", e)
+            return None
+        if whole is None:
+            _LOG.error("not asked: the first %d hashes of series %d are not known", known, series)
+            return None
+
+        def request() -> Request:
+            told = self._series.told(series)
+            return messages.Save(series, told, whole[told * HASH_BYTES :], first_block, _ints(pages))
+
+        limit = self._deadline_s if deadline_s is None else deadline_s
+        end = time.monotonic() + limit
+        transfer = self._transfer(False, pages)
+        reply = self._ask(request, limit, starting=transfer)
+        if isinstance(reply, messages.Refused) and self._series.untell(series):
+            # It may have forgotten the series, among too many.
+            reply = self._ask(request, end - time.monotonic(), starting=transfer)
+        if isinstance(reply, messages.Started):
+            self._series.tell(series)
+        return self._begun(transfer, reply)
+
+    def forget(self, series: int, *, deadline_s: Optional[float] = None) -> None:
+        """States that no save of a series follows."""
+        if self._series.forget(series):
+            self._ask(lambda: messages.Forget(series), deadline_s)
 
     def layer_ready(
         self, transfer: Transfer, layer: int, *, wait_s: float = 0.0, deadline_s: Optional[float] = None
@@ -263,9 +316,14 @@ class AgentClient:
     def _start(
         self, is_load: bool, pages: Sequence[int], request: Callable[[], Request], deadline_s: Optional[float]
     ) -> Optional[Transfer]:
+        transfer = self._transfer(is_load, pages)
+        return self._begun(transfer, self._ask(request, deadline_s, starting=transfer))
+
+    def _transfer(self, is_load: bool, pages: Sequence[int]) -> Transfer:
         self._last_id += 1
-        transfer = Transfer(self._last_id, is_load, tuple(pages))
-        reply = self._ask(request, deadline_s, starting=transfer)
+        return Transfer(self._last_id, is_load, tuple(pages))
+
+    def _begun(self, transfer: Transfer, reply: Optional[Reply]) -> Optional[Transfer]:
         if isinstance(reply, messages.Started):
             if reply.transfer != 0 and self._session is not None:
                 self._session.by_number[reply.transfer] = transfer
@@ -338,6 +396,7 @@ class AgentClient:
         except BaseException:
             connection.close()
             raise
+        self._series.untell_all()
         self._session = _Session(connection, agent, {})
         _LOG.info("connected to the agent at %s%s", self._path, "" if opened.attached else ", which has no cache yet")
         return self._session
@@ -383,7 +442,10 @@ def _ints(values: Sequence[int]) -> bytes:
 
 def _hashes(chain: Chain) -> bytes:
     if isinstance(chain, (bytes, bytearray, memoryview)):
-        return bytes(chain)
+        hashes = bytes(chain)
+        if len(hashes) % HASH_BYTES:
+            raise ValueError(f"chain has {len(hashes)} bytes, expected a multiple of {HASH_BYTES}")
+        return hashes
     parts = list(chain)
     if any(len(part) != HASH_BYTES for part in parts):
         raise ValueError(f"chain has a hash that is not {HASH_BYTES} bytes long")

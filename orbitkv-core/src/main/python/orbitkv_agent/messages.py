@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
-from typing import Union
+from typing import Annotated, Union
+
+from msgspec import Meta
 
 from orbitkv_wire.messages import (
     HASH_BYTES,
@@ -21,6 +23,9 @@ from orbitkv_wire.messages import MAX_FRAME_BYTES as _WIRE_FRAME_BYTES
 VERSION = 1
 MAX_FRAME_BYTES = _WIRE_FRAME_BYTES + _WIRE_FRAME_BYTES // 8
 MAX_WAIT_MILLIS = 1000
+MAX_MEMORY_BYTES = 128 * 1024
+
+Memory = Annotated[str, Meta(max_length=MAX_MEMORY_BYTES)]
 
 
 def _whole(field: str, value: bytes, unit: int) -> None:
@@ -45,7 +50,7 @@ class Open(Message, frozen=True, tag=2):
     whole: bool
     block_tokens: Int32
     layout: bytes
-    memory: Text
+    memory: Memory
 
     def __post_init__(self) -> None:
         _whole("layout", self.layout, 48)
@@ -84,6 +89,10 @@ class Load(Message, frozen=True, tag=7):
 
 
 class Save(Message, frozen=True, tag=8):
+    """``chain`` has the hashes behind the ``known`` ones of its series."""
+
+    series: Int64
+    known: Int32
     chain: Chain
     first_block: Int32
     pages: bytes
@@ -111,8 +120,12 @@ class Close(Message, frozen=True, tag=12):
     pass
 
 
+class Forget(Message, frozen=True, tag=13):
+    series: Int64
+
+
 Request = Union[
-    Hello, Open, Query, Poll, CancelQuery, Release, Load, Save, LayerReady, Progress, Cancel, Close
+    Hello, Open, Query, Poll, CancelQuery, Release, Load, Save, LayerReady, Progress, Cancel, Close, Forget
 ]
 
 

@@ -5,6 +5,7 @@ import io.orbitkv.api.spi.DeviceBackend;
 import io.orbitkv.api.spi.HostMemory;
 import io.orbitkv.api.spi.ResidencyPolicy;
 import io.orbitkv.api.spi.StorageBackend;
+import io.orbitkv.core.agent.EngineAdapter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -22,12 +23,14 @@ public final class Backends {
   private final Map<String, HostMemory> memory = new TreeMap<>();
   private final Map<String, ResidencyPolicy> policies = new TreeMap<>();
   private final Map<String, DeviceBackend> devices = new TreeMap<>();
+  private final Map<String, EngineAdapter> adapters = new TreeMap<>();
 
   private Backends(List<ModuleLayer> layers) {
     collect(StorageBackend.class, StorageBackend::name, storage, load(layers, StorageBackend.class));
     collect(HostMemory.class, HostMemory::name, memory, load(layers, HostMemory.class));
     collect(ResidencyPolicy.class, ResidencyPolicy::name, policies, load(layers, ResidencyPolicy.class));
     collect(DeviceBackend.class, DeviceBackend::name, devices, load(layers, DeviceBackend.class));
+    collect(EngineAdapter.class, EngineAdapter::name, adapters, load(layers, EngineAdapter.class));
   }
 
   /** Returns the providers of the modules that the program was started with. */
@@ -69,6 +72,11 @@ public final class Backends {
     return require("device backend", devices, name);
   }
 
+  /** Returns the engine adapter of a name, as {@link #storage} does. */
+  public EngineAdapter adapter(String name) {
+    return require("engine adapter", adapters, name);
+  }
+
   /** Returns the names of storage backends in order. */
   public List<String> storageNames() {
     return List.copyOf(storage.keySet());
@@ -87,6 +95,11 @@ public final class Backends {
   /** Returns the names of device backends in order. */
   public List<String> deviceNames() {
     return List.copyOf(devices.keySet());
+  }
+
+  /** Returns the names of engine adapters in order. */
+  public List<String> adapterNames() {
+    return List.copyOf(adapters.keySet());
   }
 
   /** The loaders are made by the caller, since a module may only load the services that it states to use. */

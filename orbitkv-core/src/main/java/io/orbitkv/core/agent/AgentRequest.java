@@ -60,11 +60,13 @@ sealed interface AgentRequest {
   /**
    * Starts to copy those blocks out of pages that the cache wants.
    *
-   * @param chain the prompt's block hashes, at least to the last of these blocks
-   * @param firstBlock index in the chain of the first block, all of whose tokens are confirmed computed
+   * @param series which chain it continues, a number that the engine gives to one request; 0 for none
+   * @param known how many hashes of the series were stated by earlier saves and are taken over; 0 to begin it anew
+   * @param chain the block hashes behind those, at least to the last of these blocks
+   * @param firstBlock index in the whole chain of the first block, all of whose tokens are confirmed computed
    * @param pages one page a block; they stay as they are until the agent reports the save
    */
-  record Save(PrefixChain chain, int firstBlock, int[] pages) implements AgentRequest {}
+  record Save(long series, int known, PrefixChain chain, int firstBlock, int[] pages) implements AgentRequest {}
 
   /**
    * Asks whether a layer of a load has arrived in every page.
@@ -87,4 +89,7 @@ sealed interface AgentRequest {
 
   /** Ends the connection in order: the answer comes when every copy is drained and every grant has ended. */
   record Close() implements AgentRequest {}
+
+  /** States that no save of a series follows. */
+  record Forget(long series) implements AgentRequest {}
 }

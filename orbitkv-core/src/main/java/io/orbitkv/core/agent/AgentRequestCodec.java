@@ -33,7 +33,7 @@ final class AgentRequestCodec {
         out.bool(open.whole());
         out.int64(open.blockTokens());
         out.longs(words(open.layout()));
-        out.text(open.memory());
+        out.text(open.memory(), AgentProtocol.MAX_MEMORY_BYTES);
       }
       case AgentRequest.Query query -> {
         out.message(3, 3);
@@ -62,7 +62,9 @@ final class AgentRequestCodec {
         out.ints(load.pages());
       }
       case AgentRequest.Save save -> {
-        out.message(8, 3);
+        out.message(8, 5);
+        out.int64(save.series());
+        out.int64(save.known());
         out.chain(save.chain());
         out.int64(save.firstBlock());
         out.ints(save.pages());
@@ -82,6 +84,10 @@ final class AgentRequestCodec {
         out.int64(cancel.transfer());
       }
       case AgentRequest.Close _ -> out.message(12, 0);
+      case AgentRequest.Forget forget -> {
+        out.message(13, 1);
+        out.int64(forget.series());
+      }
     }
   }
 
@@ -96,7 +102,7 @@ final class AgentRequestCodec {
         in.message("Open", 9);
         yield new AgentRequest.Open(in.text("instance"), in.int64("incarnation"), in.digest("namespace"),
             in.int32("rank"), in.int32("ranks"), in.bool("whole"), in.int32("blockTokens"),
-            layout(in.longs("layout")), in.text("memory"));
+            layout(in.longs("layout")), in.text("memory", AgentProtocol.MAX_MEMORY_BYTES));
       }
       case 3 -> {
         in.message("Query", 3);
@@ -119,8 +125,9 @@ final class AgentRequestCodec {
         yield new AgentRequest.Load(in.int64("lease"), in.int32("firstBlock"), in.ints("pages"));
       }
       case 8 -> {
-        in.message("Save", 3);
-        yield new AgentRequest.Save(in.chain("chain"), in.int32("firstBlock"), in.ints("pages"));
+        in.message("Save", 5);
+        yield new AgentRequest.Save(in.int64("series"), in.int32("known"), in.chain("chain"), in.int32("firstBlock"),
+            in.ints("pages"));
       }
       case 9 -> {
         in.message("LayerReady", 3);
@@ -138,7 +145,11 @@ final class AgentRequestCodec {
         in.message("Close", 0);
         yield new AgentRequest.Close();
       }
-      default -> throw new MalformedException("agent request: expected a tag of 1 to 12, found " + tag);
+      case 13 -> {
+        in.message("Forget", 1);
+        yield new AgentRequest.Forget(in.int64("series"));
+      }
+      default -> throw new MalformedException("agent request: expected a tag of 1 to 13, found " + tag);
     };
     in.end();
     return request;

@@ -23,19 +23,16 @@ import java.util.Set;
 import jdk.net.ExtendedSocketOptions;
 
 /**
- * The socket that an agent listens on: of this user alone, in a folder of this user alone. A lock beside it is held
- * until every copy is drained, or by the kernel until the process and its mappings have ended. So whoever listens on a
- * path is proof that no earlier agent of that path copies any more.
+ * The socket that an agent or an adapter listens on: of this user alone, in a folder of this user alone. A lock beside
+ * it is held until {@link #close()}, for an agent when every copy is drained, or by the kernel until the process and
+ * its mappings have ended. So whoever listens on a path is proof that no earlier agent of that path copies any more.
  */
-final class AgentSocket implements AutoCloseable {
+public final class AgentSocket implements AutoCloseable {
 
   private static final Logger LOG = System.getLogger(AgentSocket.class.getName());
 
   /** Room for a path in a socket's address, its end included. */
   private static final int MAX_SOCKET_PATH = 108;
-
-  /** An agent serves one engine; one more may wait while copies for the one before drain. */
-  private static final int BACKLOG = 4;
 
   private static final Set<PosixFilePermission> PRIVATE = Set.of(
       PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE, PosixFilePermission.OWNER_EXECUTE);
@@ -55,10 +52,13 @@ final class AgentSocket implements AutoCloseable {
   /**
    * Listens.
    *
+   * @param path where; its folder is made if it is missing
+   * @param backlog how many connections may wait to be accepted
+   * @return the socket
    * @throws RefusedException if the path is too long, or its folder open to others
    * @throws UnavailableException if another agent listens there, or the socket cannot be made
    */
-  static AgentSocket listen(Path path) {
+  public static AgentSocket listen(Path path, int backlog) {
     if (path.toString().getBytes().length >= MAX_SOCKET_PATH) {
       throw new RefusedException("socket path " + path + " has " + path.toString().getBytes().length
           + " bytes, expected fewer than " + MAX_SOCKET_PATH + "; choose a folder with a shorter path");
@@ -68,7 +68,7 @@ final class AgentSocket implements AutoCloseable {
       requirePrivate(path.toAbsolutePath().getParent(), user);
       FileChannel lock = lock(path);
       try {
-        return new AgentSocket(path, user, bind(path), lock);
+        return new AgentSocket(path, user, bind(path, backlog), lock);
       } catch (IOException | RuntimeException e) {
         lock.close();
         throw e;
@@ -97,7 +97,7 @@ final class AgentSocket implements AutoCloseable {
         + "engine; stop it, or choose another socket");
   }
 
-  private static ServerSocketChannel bind(Path path) throws IOException {
+  private static ServerSocketChannel bind(Path path, int backlog) throws IOException {
     if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
       if (!Files.readAttributes(path, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isOther()) {
         throw new RefusedException(path + " is no socket; choose another path for the agent's socket");
@@ -107,7 +107,7 @@ final class AgentSocket implements AutoCloseable {
     }
     ServerSocketChannel channel = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
     try {
-      channel.bind(UnixDomainSocketAddress.of(path), BACKLOG);
+      channel.bind(UnixDomainSocketAddress.of(path), backlog);
       // Nobody else can reach it before, since the folder is private.
       Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-------"));
       return channel;
@@ -131,8 +131,13 @@ final class AgentSocket implements AutoCloseable {
     }
   }
 
-  /** Waits for a connection of this user; one of another user is closed at once. */
-  SocketChannel accept() throws IOException {
+  /**
+   * Waits for a connection of this user; one of another user is closed at once.
+   *
+   * @return the connection, owned by the caller
+   * @throws IOException if the socket was stopped
+   */
+  public SocketChannel accept() throws IOException {
     while (true) {
       SocketChannel accepted = channel.accept();
       try {
@@ -146,12 +151,13 @@ final class AgentSocket implements AutoCloseable {
     }
   }
 
-  Path path() {
+  /** Returns where it listens. */
+  public Path path() {
     return path;
   }
 
   /** Ends an accept under way, and removes the socket. */
-  void stop() {
+  public void stop() {
     try {
       if (channel.isOpen()) {
         channel.close();
@@ -162,7 +168,7 @@ final class AgentSocket implements AutoCloseable {
     }
   }
 
-  /** Lets another agent have the path. When every copy is drained. The lock's file stays: two could lock two. */
+  /** Lets another process have the path. When every copy is drained. The lock's file stays: two could lock two. */
   @Override
   public void close() {
     stop();

@@ -25,6 +25,8 @@ import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -43,19 +45,24 @@ final class EngineConnection {
   private static final long LAYER_POLL_NANOS = 50_000;
 
   private final AgentOptions options;
+  private final Duration openLimit;
   private final AgentConnection connection;
   private final FaultLog faults;
   private final TransferTable transfers;
   private final Map<Long, Ticket> tickets = new HashMap<>();
   private final Map<Long, Lease> leases = new HashMap<>();
+  private final SeriesTable series = new SeriesTable(AgentProtocol.MAX_SERIES, AgentProtocol.MAX_SERIES_BLOCKS);
   private ConnectionState state = ConnectionState.CONNECTED;
-  private EngineMemory memory;
   private EnginePages pages;
   private CacheAttachment cache;
   private int rank;
 
-  EngineConnection(AgentOptions options, AgentConnection connection, FaultLog faults) {
+  /**
+   * @param openLimit how long the engine may wait with each request until it is open
+   */
+  EngineConnection(AgentOptions options, Duration openLimit, AgentConnection connection, FaultLog faults) {
     this.options = options;
+    this.openLimit = openLimit;
     this.connection = connection;
     this.faults = faults;
     this.transfers = new TransferTable(faults);
@@ -83,7 +90,7 @@ final class EngineConnection {
       while (true) {
         AgentReply reply;
         try {
-          AgentRequest request = connection.receive();
+          AgentRequest request = receive();
           if (request instanceof AgentRequest.Close) {
             return true;
           }
@@ -95,10 +102,22 @@ final class EngineConnection {
       }
     } catch (MalformedException e) {
       faults.fault("an engine's connection is closed, since what it sent is no message", e);
+    } catch (SocketTimeoutException e) {
+      faults.fault("a connection is closed that did not open within "
+          + openLimit.toMillis() + " ms and kept others waiting", e);
     } catch (IOException e) {
       // It left without a word, or the agent is being closed.
     }
     return false;
+  }
+
+  /** One engine is served at a time, so whoever connects and does not open must not keep others waiting. */
+  private AgentRequest receive() throws IOException {
+    if (state != ConnectionState.OPEN) {
+      return connection.receive(openLimit);
+    }
+    connection.dropLimits();
+    return connection.receive();
   }
 
   private AgentReply answer(AgentRequest request) {
@@ -115,6 +134,7 @@ final class EngineConnection {
         case AgentRequest.LayerReady layer -> layerReady(layer);
         case AgentRequest.Progress progress -> progress(progress);
         case AgentRequest.Cancel cancel -> cancel(cancel);
+        case AgentRequest.Forget forget -> forget(forget);
         case AgentRequest.Close _ -> throw new IllegalStateException("a close ends the conversation");
       };
     } catch (OrbitKvException e) {
@@ -160,14 +180,13 @@ final class EngineConnection {
     if (open.whole() && open.ranks() != 1) {
       throw new RefusedException("a worker that is the whole instance has " + open.ranks() + " ranks, expected 1");
     }
-    EngineMemory mapped = EngineMemory.map(open.memory(), layout);
     Membership membership = new Membership(open.incarnation(), open.whole() ? Membership.ALL_RANKS : open.rank());
+    EnginePages opened = options.device().open(open.memory(), layout);
     CacheAttachment attachment =
         new CacheAttachment(options.cache(), spec, membership, faults, System::nanoTime);
     try {
       boolean attached = attachment.session().isPresent();
-      pages = options.device().pages(layout, mapped.pool());
-      memory = mapped;
+      pages = opened;
       cache = attachment;
       rank = open.rank();
       state = state.on(ConnectionState.Event.OPEN);
@@ -175,7 +194,7 @@ final class EngineConnection {
     } finally {
       if (cache == null) {
         attachment.close();
-        mapped.close();
+        opened.close();
       }
     }
   }
@@ -331,19 +350,21 @@ final class EngineConnection {
     require(ConnectionState.OPEN, "Save");
     requireRoom();
     requirePages(save.pages(), false);
+    PrefixChain chain = series.continued(save.series(), save.known(), save.chain());
     int first = save.firstBlock();
     int end = first + save.pages().length;
-    if (first < 0 || end < first || end > save.chain().blocks()) {
+    if (first < 0 || end < first || end > chain.blocks()) {
       throw new RefusedException("save of " + save.pages().length + " blocks from " + first + " of a chain of "
-          + save.chain().blocks());
+          + chain.blocks());
     }
+    series.keep(save.series(), chain);
     Optional<Session> session = cache.session();
     if (session.isEmpty()) {
       return nothingSaved();
     }
     SaveGrant grant;
     try {
-      grant = session.get().reserve(rank, save.chain(), first, end);
+      grant = session.get().reserve(rank, chain, first, end);
     } catch (UnavailableException | ClosedException e) {
       cache.failed("a save", e);
       return nothingSaved();
@@ -365,6 +386,12 @@ final class EngineConnection {
         abort(grant);
       }
     }
+  }
+
+  private AgentReply forget(AgentRequest.Forget forget) {
+    require(ConnectionState.OPEN, "Forget");
+    series.forget(forget.series());
+    return new AgentReply.Done();
   }
 
   private EngineSave begin(AgentRequest.Save save, SaveGrant grant) {
@@ -492,7 +519,6 @@ final class EngineConnection {
     if (cache != null) {
       cache.close();
       pages.close();
-      memory.close();
     }
     state = state.on(ConnectionState.Event.END);
   }

@@ -5,7 +5,7 @@ import java.lang.System.Logger.Level;
 import java.util.function.LongSupplier;
 
 /** Faults of the cache, for an operator: at most one line a second, with how many were left out. Thread-safe. */
-final class FaultLog {
+public final class FaultLog {
 
   private static final long INTERVAL_NANOS = 1_000_000_000L;
 
@@ -15,13 +15,17 @@ final class FaultLog {
   private long lastNanos;
   private long leftOut;
 
-  FaultLog(Logger log, LongSupplier clock) {
+  /**
+   * @param log where to
+   * @param clock nanoseconds, as {@link System#nanoTime}
+   */
+  public FaultLog(Logger log, LongSupplier clock) {
     this.log = log;
     this.clock = clock;
   }
 
   /** Says what could not be done, and why. */
-  synchronized void fault(String what, Throwable cause) {
+  public synchronized void fault(String what, Throwable cause) {
     long now = clock.getAsLong();
     if (any && now - lastNanos < INTERVAL_NANOS) {
       leftOut++;

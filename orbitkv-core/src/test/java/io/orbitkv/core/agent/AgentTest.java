@@ -12,6 +12,7 @@ import io.orbitkv.api.UnavailableException;
 import io.orbitkv.api.spi.PageLayout;
 import io.orbitkv.api.spi.PoolLayout;
 import io.orbitkv.core.EmbeddedCache;
+import io.orbitkv.core.wire.OtherUser;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
@@ -137,11 +138,46 @@ class AgentTest {
       assertThat(engine.refusal(new AgentRequest.Load(lease, 0, new int[] {4, 4}))).contains("target of two blocks");
       assertThat(engine.refusal(new AgentRequest.Load(lease, -1, new int[] {4}))).contains("block -1");
       PrefixChain other = FakeEngine.chain(2, 2);
-      assertThat(engine.refusal(new AgentRequest.Save(other, 0, new int[] {4, 16}))).contains("page 16");
-      assertThat(engine.refusal(new AgentRequest.Save(other, 1, new int[] {4, 5}))).contains("2 blocks from 1");
+      assertThat(engine.refusal(new AgentRequest.Save(0, 0, other, 0, new int[] {4, 16}))).contains("page 16");
+      assertThat(engine.refusal(new AgentRequest.Save(0, 0, other, 1, new int[] {4, 5}))).contains("2 blocks from 1");
       // The share of the lease and the room for the blocks are still there.
       assertThat(engine.report(engine.load(lease, 0, 4))).isEqualTo(1);
       assertThat(engine.report(engine.save(other, 0, 4, 5))).isEqualTo(2);
+    }
+  }
+
+  @Test
+  void savesOfASeries_stateTheirNewHashesOnly() throws IOException {
+    try (FakeEngine engine = FakeEngine.open(agent, folder)) {
+      engine.compute(5, 0, 1, 2, 3);
+      assertThat(engine.report(engine.save(7, 0, FakeEngine.part(1, 0, 2), 0, 0, 1))).isEqualTo(2);
+      assertThat(engine.report(engine.save(7, 2, FakeEngine.part(1, 2, 4), 2, 2, 3))).isEqualTo(2);
+      assertThat(engine.report(engine.load(engine.lease(0, chain), 0, 10, 11, 12, 13))).isEqualTo(4);
+      engine.verify(5, 10, 11, 12, 13);
+    }
+  }
+
+  @Test
+  void aSeriesThatIsNotKnownSoFar_isRefusedUntilItIsBegunAnew() throws IOException {
+    try (FakeEngine engine = FakeEngine.open(agent, folder)) {
+      AgentRequest.Save third = new AgentRequest.Save(7, 2, FakeEngine.part(1, 2, 3), 2, new int[] {2});
+      AgentReply.Refused refused = engine.call(third, AgentReply.Refused.class);
+      assertThat(refused.refusal()).isEqualTo(Reply.Refusal.CLOSED);
+      assertThat(refused.message()).contains("series 7 is known to block 0", "continues it from 2");
+      engine.report(engine.save(7, 0, FakeEngine.part(1, 0, 2), 0, 0, 1));
+      assertThat(engine.call(third, AgentReply.Started.class).blocks()).isEqualTo(1);
+      engine.call(new AgentRequest.Forget(7), AgentReply.Done.class);
+      assertThat(engine.refusal(third)).contains("series 7 is known to block 0");
+    }
+  }
+
+  @Test
+  void aRefusedSave_leavesItsSeriesAsItWas() throws IOException {
+    try (FakeEngine engine = FakeEngine.open(agent, folder)) {
+      engine.report(engine.save(7, 0, FakeEngine.part(1, 0, 2), 0, 0, 1));
+      assertThat(engine.refusal(new AgentRequest.Save(7, 1, FakeEngine.part(2, 1, 2), 1, new int[] {2, 3})))
+          .contains("2 blocks from 1 of a chain of 2");
+      assertThat(engine.save(7, 2, FakeEngine.part(1, 2, 3), 2, 2).blocks()).isEqualTo(1);
     }
   }
 
@@ -233,7 +269,7 @@ class AgentTest {
       for (int i = 0; i < AgentProtocol.MAX_TRANSFERS; i++) {
         assertThat(engine.save(FakeEngine.chain(i, 1), 0, 0).blocks()).as("save " + i).isEqualTo(1);
       }
-      AgentRequest.Save more = new AgentRequest.Save(FakeEngine.chain(5000, 1), 0, new int[] {0});
+      AgentRequest.Save more = new AgentRequest.Save(0, 0, FakeEngine.chain(5000, 1), 0, new int[] {0});
       assertThat(engine.call(more, AgentReply.Refused.class).refusal()).isEqualTo(Reply.Refusal.UNAVAILABLE);
       assertThat(engine.call(new AgentRequest.Progress(1000), AgentReply.Finished.class).transfers()).isNotEmpty();
       engine.call(more, AgentReply.Started.class);
@@ -450,6 +486,34 @@ class AgentTest {
       assertThat(channel.read(ByteBuffer.allocate(1))).isEqualTo(-1);
     }
     FakeEngine.open(agent, folder).close();
+  }
+
+  @Test
+  void anotherUser_isCutOff() throws IOException, InterruptedException {
+    assertThat(OtherUser.connect(agent.socket(), folder)).isEmpty();
+    FakeEngine.open(agent, folder).close();
+  }
+
+  @Test
+  void whoeverIsSilentOrStopsInTheMiddle_keepsOthersWaitingNoLongerThanTheLimit() throws IOException {
+    agent.close();
+    Duration limit = Duration.ofSeconds(1);
+    agent = Agent.start(new AgentOptions(agent.socket(), device, CacheLink.embedded(cache)), limit);
+    try (SocketChannel silent = SocketChannel.open(UnixDomainSocketAddress.of(agent.socket()));
+        SocketChannel half = SocketChannel.open(UnixDomainSocketAddress.of(agent.socket()));
+        FakeEngine greeted = FakeEngine.connect(agent, folder)) {
+      half.write(ByteBuffer.wrap(new byte[] {0, 0, 0, 9, (byte) 0x94}));
+      assertThat(silent.read(ByteBuffer.allocate(1))).isEqualTo(-1);
+      assertThat(half.read(ByteBuffer.allocate(1))).isEqualTo(-1);
+      assertThat(greeted.hello()).isInstanceOf(AgentReply.Welcome.class);
+      try (FakeEngine engine = FakeEngine.open(agent, folder)) {
+        // Whoever is open may say nothing for as long as it likes: another one waits for it.
+        FakeEngine next = FakeEngine.connect(agent, folder);
+        assertThatThrownBy(() -> next.call(new AgentRequest.Close(), limit.multipliedBy(2)))
+            .isInstanceOf(SocketTimeoutException.class);
+        engine.store(chain, 5, 0, 1, 2, 3);
+      }
+    }
   }
 
   @Test

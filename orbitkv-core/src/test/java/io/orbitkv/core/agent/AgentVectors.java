@@ -33,11 +33,13 @@ final class AgentVectors {
       new AgentRequest.Release(4_294_967_296L),
       new AgentRequest.Load(5, 1, new int[] {0, 70_000}),
       new AgentRequest.Load(5, 0, new int[0]),
-      new AgentRequest.Save(chain(3), 1, new int[] {9, 8}),
+      new AgentRequest.Save(0, 0, chain(3), 1, new int[] {9, 8}),
+      new AgentRequest.Save(4_294_967_297L, 2, chain(1), 2, new int[] {9}),
       new AgentRequest.LayerReady(6, 31, 1000),
       new AgentRequest.Progress(0),
       new AgentRequest.Cancel(6),
-      new AgentRequest.Close());
+      new AgentRequest.Close(),
+      new AgentRequest.Forget(4_294_967_297L));
 
   static final List<AgentReply> REPLIES = List.of(
       new AgentReply.Welcome(1, "orbitkv 0.1.0", 4711),

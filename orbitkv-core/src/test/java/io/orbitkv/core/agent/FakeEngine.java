@@ -51,7 +51,7 @@ final class FakeEngine implements AutoCloseable {
 
   /** Connects, and says nothing yet. */
   static FakeEngine connect(Agent agent, Path folder) throws IOException {
-    return new FakeEngine(AgentConnection.to(agent.socket()), folder);
+    return new FakeEngine(AgentConnection.to(agent.socket(), LIMIT), folder);
   }
 
   /** Connects and opens. */
@@ -91,6 +91,12 @@ final class FakeEngine implements AutoCloseable {
   /** A chain of its own for each seed. */
   static PrefixChain chain(int seed, int blocks) {
     return PrefixChain.ofTokens(IntStream.range(seed * 1000, seed * 1000 + blocks).toArray(), 1);
+  }
+
+  /** Some hashes of the {@link #chain} of a seed. */
+  static PrefixChain part(int seed, int from, int to) {
+    PrefixChain whole = chain(seed, to);
+    return PrefixChain.of(IntStream.range(from, to).mapToObj(whole::hash).toList());
   }
 
   /** Computes pages. */
@@ -133,7 +139,11 @@ final class FakeEngine implements AutoCloseable {
   }
 
   AgentReply.Started save(PrefixChain chain, int first, int... pages) throws IOException {
-    return call(new AgentRequest.Save(chain, first, pages), AgentReply.Started.class);
+    return call(new AgentRequest.Save(0, 0, chain, first, pages), AgentReply.Started.class);
+  }
+
+  AgentReply.Started save(long series, int known, PrefixChain more, int first, int... pages) throws IOException {
+    return call(new AgentRequest.Save(series, known, more, first, pages), AgentReply.Started.class);
   }
 
   AgentReply.Started load(long lease, int first, int... pages) throws IOException {

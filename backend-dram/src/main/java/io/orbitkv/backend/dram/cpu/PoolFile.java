@@ -1,4 +1,4 @@
-package io.orbitkv.core.agent;
+package io.orbitkv.backend.dram.cpu;
 
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.UnavailableException;
@@ -14,17 +14,17 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
 /** The file that holds an engine's pages, mapped. What it holds outlives its name and its engine until it is closed. */
-final class EngineMemory implements AutoCloseable {
+final class PoolFile implements AutoCloseable {
 
   private final Arena arena;
   private final MemorySegment pool;
 
-  private EngineMemory(Arena arena, MemorySegment pool) {
+  private PoolFile(Arena arena, MemorySegment pool) {
     this.arena = arena;
     this.pool = pool;
   }
 
-  static EngineMemory map(String file, PoolLayout layout) {
+  static PoolFile map(String file, PoolLayout layout) {
     Path path = path(file);
     try (FileChannel channel = FileChannel.open(
         path, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
@@ -35,7 +35,7 @@ final class EngineMemory implements AutoCloseable {
       }
       Arena arena = Arena.ofShared();
       try {
-        return new EngineMemory(arena, channel.map(MapMode.READ_WRITE, 0, layout.poolBytes(), arena));
+        return new PoolFile(arena, channel.map(MapMode.READ_WRITE, 0, layout.poolBytes(), arena));
       } catch (IOException | RuntimeException e) {
         arena.close();
         throw e;

