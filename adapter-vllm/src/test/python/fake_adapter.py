@@ -77,6 +77,9 @@ class FakeAdapter:
         self._thread.join()
         os.unlink(self._path)
 
+    def leased(self, lease: int, hashes: list[bytes]) -> None:
+        """Blocks are held, under the names that they are stored by."""
+
     def of(self, kind: type) -> list[messages.Request]:
         """Returns the requests of a kind."""
         return [request for request in self.requests if isinstance(request, kind)]
@@ -157,6 +160,7 @@ class FakeAdapter:
         state.lease = self._number()
         state.first = first
         self.leases.add(state.lease)
+        self.leased(state.lease, state.hashes[:end])
         return messages.Matched(Standing.HIT, (end - first) * self.block_tokens)
 
     def _step(self, step: messages.Step) -> messages.Plan:

@@ -18,6 +18,7 @@ module io.orbitkv.cli {
   // Not named in the code, only found as services: what the command ships with, and what takes System.Logger to
   // Logback.
   requires io.orbitkv.backend.dram;
+  requires io.orbitkv.backend.gpu.cuda;
   requires io.orbitkv.backend.iouring;
   requires org.slf4j.jdk.platform.logging;
 

@@ -98,6 +98,18 @@ class WheelTest(unittest.TestCase):
         ended = subprocess.run([self.python.with_name("orbitkv"), "agent"], capture_output=True, timeout=_LIMIT_S)
         self.assertEqual(2, ended.returncode)
 
+    def test_what_serves_lookups_does_not_stop_for_collections(self) -> None:
+        def told(*arguments: str) -> str:
+            code = f"from orbitkv.command import command; print(*command(*{arguments!r}))"
+            return self.run_installed("python", "-c", code, ORBITKV_JAVA_OPTS="-Da='b c'")
+
+        for arguments in (("manager",), ("agent", "--host-manager", "x"), ("agent", "--host-manager=x")):
+            self.assertIn("-XX:+UseZGC", told(*arguments))
+        self.assertNotIn("-XX:+UseZGC", told("agent", "--manager", "x"))
+        self.assertIn(" -Xlog:gc*,safepoint:file=log:time,uptime -Da=b c ", told("manager", "--gc-log", "log"))
+        self.assertEqual(told("manager", "--gc-log", "log").split("Main")[0],
+                         told("manager", "--gc-log=log").split("Main")[0])
+
     def test_the_quickstart_restores_from_its_memory_and_ssd(self) -> None:
         said = self.run_installed("orbitkv", "quickstart", "--requests", "100", "--dir", str(self.scratch))
         self.assertIn("every one checked, none wrong", said)

@@ -68,6 +68,15 @@ class AgentClientTest(unittest.TestCase):
         self.assertIsNotNone(self.client.save(_CHAIN, 0, [0]))
         self.assertTrue(self.client.connected)
 
+    def test_it_connects_before_there_is_anything_to_do(self) -> None:
+        self.assertFalse(self.client.connect())
+        agent = self.start()
+        self.assertFalse(self.client.connect())
+        self.now += 1.0
+        self.assertTrue(self.client.connect())
+        self.assertTrue(self.client.connect())
+        self.assertEqual([messages.Hello, messages.Open], [type(request) for request in agent.requests])
+
     def test_a_load_is_reported_with_the_pages_that_failed(self) -> None:
         self.start()
         transfer = self.client.load(5, [3, 1, 2], first_block=4)

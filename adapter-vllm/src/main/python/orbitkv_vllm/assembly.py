@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from orbitkv_agent import AgentClient
 from orbitkv_agent.launch import AgentLauncher
 from orbitkv_vllm.identity import Facts, facts_of_config, facts_of_pages, identity, incarnation
 from orbitkv_vllm.layout import Page, Pool, pool_of
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
     from orbitkv_vllm.scheduler import SchedulerHalf
     from orbitkv_vllm.worker import WorkerHalf
+
+
+_READING_S = 10.0
+"""How long the agent has for an answer in the background."""
 
 
 def scheduler_half(config: VllmConfig, settings: Settings) -> SchedulerHalf:
@@ -73,7 +78,7 @@ def worker_half(
 ) -> tuple[WorkerHalf, Described]:
     """Shares the pages, starts the agent, and returns the half that has both."""
     from orbitkv_vllm.adopt import AdoptedMemory
-    from orbitkv_vllm.worker import Identifier, WorkerHalf
+    from orbitkv_vllm.worker import Introduction, WorkerHalf
 
     pool = _pool(config, kv_cache, kv_caches)
     rank = config.parallel_config.rank
@@ -92,13 +97,26 @@ def worker_half(
         _agent_arguments(settings, rendezvous, rank, pool.shard_bytes * instance.ranks),
         command=settings.agent_command,
     )
-    identifier = Identifier(agent, rendezvous.scheduler_socket, known, engine_version)
+    def client(namespace: bytes) -> AgentClient:
+        return AgentClient(
+            rendezvous.agent_socket(rank),
+            instance=instance.name,
+            incarnation=instance.incarnation,
+            namespace=namespace,
+            groups=[group._replace(base=group.base + memory.offset) for group in pool.groups],
+            memory=memory.path,
+            rank=rank,
+            ranks=instance.ranks,
+            whole=False,
+            block_tokens=instance.block_tokens,
+        )
+
+    adapter = AdapterClient(
+        rendezvous.scheduler_socket, identity=known, engine_version=engine_version, deadline_s=_READING_S
+    )
     half = WorkerHalf(
-        agent_socket=rendezvous.agent_socket(rank),
         agent=agent,
-        identifier=identifier,
-        instance=instance,
-        rank=rank,
+        introduction=Introduction(agent, adapter, client),
         pool=pool,
         memory=memory,
         rendezvous=rendezvous,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple, Optional, Protocol
+from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Protocol
 
 from orbitkv_agent import AgentClient
 from orbitkv_vllm.adopt import AdoptedMemory
@@ -13,7 +13,7 @@ from orbitkv_vllm.layout import Pool
 from orbitkv_vllm.metadata import Ended, LoadOrder, Orders, Reports, SaveOrder
 from orbitkv_vllm.rendezvous import Rendezvous
 from orbitkv_vllm.stats import OrbitKvStats
-from orbitkv_vllm.vllm_wire import AdapterClient, Identity, Instance
+from orbitkv_vllm.vllm_wire import AdapterClient
 from orbitkv_wire.messages import HASH_BYTES
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("orbitkv_vllm")
 
 _DRAIN_S = 5.0
+_PAUSE_S = 0.05
+_INTRODUCTION_S = 10.0
 
 
 class AgentProcess(Protocol):
@@ -32,36 +34,45 @@ class AgentProcess(Protocol):
     def close(self, limit_s: float = ...) -> bool: ...
 
 
-class Identifier:
-    """Learns the namespace in the background, which takes as long as reading the model's files does."""
+class Introduction:
+    """Has the agent know this rank, in the background: it takes as long as reading the model's files does."""
 
-    def __init__(self, agent: AgentProcess, socket_path: str, identity: Identity, engine_version: str) -> None:
+    def __init__(
+        self, agent: AgentProcess, adapter: AdapterClient, connect: Callable[[bytes], AgentClient]
+    ) -> None:
+        """``adapter`` tells the namespace, with which ``connect`` makes a client that nobody else has yet."""
         self._agent = agent
-        self._client = AdapterClient(socket_path, identity=identity, engine_version=engine_version, deadline_s=1.0)
+        self._adapter = adapter
+        self._connect = connect
         self._closing = threading.Event()
-        self._namespace: Optional[bytes] = None
-        self._thread = threading.Thread(target=self._run, name="orbitkv-identifier", daemon=True)
+        self._client: Optional[AgentClient] = None
+        self._thread = threading.Thread(target=self._run, name="orbitkv-introduction", daemon=True)
         self._thread.start()
 
     @property
-    def namespace(self) -> Optional[bytes]:
-        """The namespace, as soon as it is known."""
-        return self._namespace
+    def client(self) -> Optional[AgentClient]:
+        """The client that the agent knows, as soon as there is one: its user's alone from then on."""
+        return self._client
 
     def close(self) -> None:
-        """Asks no more."""
+        """Goes no further."""
         self._closing.set()
         self._thread.join()
 
     def _run(self) -> None:
+        client: Optional[AgentClient] = None
         while not self._closing.is_set():
-            if not self._agent.wait(0.5):
+            if not self._agent.wait(_PAUSE_S):
                 continue
-            self._namespace = self._client.namespace()
-            if self._namespace is not None:
+            if client is None:
+                namespace = self._adapter.namespace()
+                client = None if namespace is None else self._connect(namespace)
+            elif client.connect(deadline_s=_INTRODUCTION_S):
+                self._client = client
                 break
-            self._closing.wait(0.05)
-        self._client.close()
+            else:
+                self._closing.wait(_PAUSE_S)
+        self._adapter.close()
 
 
 class _Loading(NamedTuple):
@@ -70,26 +81,20 @@ class _Loading(NamedTuple):
 
 
 class WorkerHalf:
-    """One rank. One thread, but for the identifier's."""
+    """One rank. One thread."""
 
     def __init__(
         self,
         *,
-        agent_socket: str,
         agent: AgentProcess,
-        identifier: Identifier,
-        instance: Instance,
-        rank: int,
+        introduction: Introduction,
         pool: Pool,
         memory: AdoptedMemory,
         rendezvous: Rendezvous,
     ) -> None:
         """Takes over all that can be closed, and closes it in the end."""
-        self._agent_socket = agent_socket
         self._process = agent
-        self._identifier = identifier
-        self._instance = instance
-        self._rank = rank
+        self._introduction = introduction
         self._pool = pool
         self._memory = memory
         self._rendezvous = rendezvous
@@ -180,10 +185,10 @@ class WorkerHalf:
 
     def close(self) -> None:
         """Ends the agent in order, and takes the pages back. Idempotent."""
-        self._identifier.close()
-        if self._client is not None:
-            self._client.close(deadline_s=_DRAIN_S)
-            self._client = None
+        self._introduction.close()
+        client, self._client = self._agent(), None
+        if client is not None:
+            client.close(deadline_s=_DRAIN_S)
         self._process.close()
         # Whatever an agent that has not ended may still write goes to the file, and no longer to the engine's pages.
         self._memory.close()
@@ -191,22 +196,7 @@ class WorkerHalf:
 
     def _agent(self) -> Optional[AgentClient]:
         if self._client is None:
-            namespace = self._identifier.namespace
-            if namespace is not None:
-                instance = self._instance
-                self._client = AgentClient(
-                    self._agent_socket,
-                    instance=instance.name,
-                    incarnation=instance.incarnation,
-                    namespace=namespace,
-                    groups=[group._replace(base=group.base + self._memory.offset) for group in self._pool.groups],
-                    memory=self._memory.path,
-                    rank=self._rank,
-                    ranks=instance.ranks,
-                    whole=False,
-                    block_tokens=instance.block_tokens,
-                    deadline_s=0.25,
-                )
+            self._client = self._introduction.client
         return self._client
 
     def _load_ended(self, order: LoadOrder, blocks: int) -> None:

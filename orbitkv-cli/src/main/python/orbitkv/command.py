@@ -45,7 +45,8 @@ def main() -> NoReturn:
 def _memory(arguments: Sequence[str]) -> list[str]:
     """Blocks are not on the heap. What serves lookups must not stop for a collection."""
     name = arguments[0] if arguments else ""
-    if name == "manager" or (name == "agent" and "--host-manager" in arguments):
+    hosts = name == "agent" and any(argument.startswith("--host-manager") for argument in arguments)
+    if name == "manager" or hosts:
         return ["-XX:+UseZGC", "-Xms256m", "-Xmx256m"]
     if name in ("replay", "quickstart", "bench"):
         return ["-XX:+UseZGC", "-Xmx1g"]

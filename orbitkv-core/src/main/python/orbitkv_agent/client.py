@@ -115,7 +115,8 @@ class AgentClient:
     ) -> None:
         """Remembers who this is; connects with the first call.
 
-        ``memory`` is the path of the file with the pages, one for each start of the engine. ``whole`` says that this
+        ``memory`` is the path of the file with the pages, one for each start of the engine, or what ``cuda_pool`` says of
+        memory on a GPU. ``whole`` says that this
         worker asks queries too; unless said otherwise, that of an instance of one rank does.
         """
         if len(namespace) != HASH_BYTES:
@@ -131,7 +132,7 @@ class AgentClient:
             ranks == 1 if whole is None else whole,
             block_tokens,
             layout_bytes(groups),
-            os.path.abspath(memory),
+            memory if memory.startswith("cuda-ipc:") else os.path.abspath(memory),
         )
         self._deadline_s = deadline_s
         self._breaker = Breaker(retry_s, max_retry_s, clock, _LOG, f"no agent at {self._path}")
@@ -161,6 +162,16 @@ class AgentClient:
         if self._session is not None:
             transfers += self._session.by_number.values()
         return frozenset(page for transfer in transfers for page in transfer.pages)
+
+    def connect(self, *, deadline_s: Optional[float] = None) -> bool:
+        """Connects, if that was not done and is not too early. Returns whether there is a connection."""
+        limit = self._deadline_s if deadline_s is None else deadline_s
+        if self._session is None and limit > 0 and os.getpid() == self._pid:
+            try:
+                self._connect(time.monotonic() + limit)
+            except Exception as e:
+                self._breaker.failed(f"{type(e).__name__}: {e}")
+        return self._session is not None
 
     def query(self, operation: int, revision: int, chain: Chain, *, deadline_s: Optional[float] = None) -> Answer:
         """Asks for the longest stored prefix of a chain; again with the same ids and chain, polls."""

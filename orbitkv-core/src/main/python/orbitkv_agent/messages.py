@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
-from typing import Union
+from typing import Annotated, Union
+
+from msgspec import Meta
 
 from orbitkv_wire.messages import (
     HASH_BYTES,
@@ -21,6 +23,9 @@ from orbitkv_wire.messages import MAX_FRAME_BYTES as _WIRE_FRAME_BYTES
 VERSION = 1
 MAX_FRAME_BYTES = _WIRE_FRAME_BYTES + _WIRE_FRAME_BYTES // 8
 MAX_WAIT_MILLIS = 1000
+MAX_MEMORY_BYTES = 128 * 1024
+
+Memory = Annotated[str, Meta(max_length=MAX_MEMORY_BYTES)]
 
 
 def _whole(field: str, value: bytes, unit: int) -> None:
@@ -45,7 +50,7 @@ class Open(Message, frozen=True, tag=2):
     whole: bool
     block_tokens: Int32
     layout: bytes
-    memory: Text
+    memory: Memory
 
     def __post_init__(self) -> None:
         _whole("layout", self.layout, 48)

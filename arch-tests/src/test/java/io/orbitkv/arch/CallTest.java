@@ -32,21 +32,22 @@ class CallTest {
   private static final String COMMAND = "io.orbitkv.cli";
   private static final String BENCHMARKS = "io.orbitkv.benchmarks";
   private static final String RING = "io.orbitkv.backend.iouring";
+  private static final String CUDA = "io.orbitkv.backend.gpu.cuda";
   private static final String ARENA = "io.orbitkv.backend.dram";
 
   /** A rule, a member that breaks it, and the modules in which it may stand. */
   enum Rule {
     NATIVE_LIBRARIES_ARE_LOADED_BY_THEIR_OWNER(
         access("java.lang.(System|Runtime)#(load|loadLibrary)"),
-        "void planted() { System.loadLibrary(\"planted\"); }", RING),
+        "void planted() { System.loadLibrary(\"planted\"); }", RING, CUDA),
 
     NATIVE_LIBRARIES_ARE_LOADED_BY_THEIR_OWNER_ALSO_BY_REFERENCE(
         access("java.lang.(System|Runtime)#(load|loadLibrary)"),
-        "java.util.function.Consumer<String> planted = System::load;", RING),
+        "java.util.function.Consumer<String> planted = System::load;", RING, CUDA),
 
     NATIVE_METHODS_ARE_DECLARED_BY_THEIR_OWNER(
         declare(describe("native", method -> method.getModifiers().contains(JavaModifier.NATIVE))),
-        "native void planted();", RING),
+        "native void planted();", RING, CUDA),
 
     /** The arena asks the kernel for huge pages and for room on tmpfs, for which the JDK has no method. */
     FOREIGN_FUNCTIONS_ARE_LINKED_BY_THE_ARENA_ALONE(
@@ -67,11 +68,12 @@ class CallTest {
             + "|java.lang.invoke.MethodHandles#privateLookupIn"),
         "Object planted() throws Exception { return Class.forName(\"planted\"); }"),
 
+    /** A device ends the process when nobody can tell any more whether it still writes to memory. */
     THE_PROCESS_BELONGS_TO_THE_COMMAND(
         access("java.lang.System#(exit|setProperty|clearProperty|setOut|setErr|setIn)"
             + "|java.lang.Runtime#(exit|halt|addShutdownHook)"
             + "|java.lang.Thread#setDefaultUncaughtExceptionHandler"),
-        "void planted() { System.exit(1); }", COMMAND),
+        "void planted() { System.exit(1); }", COMMAND, CUDA),
 
     THE_CONSOLE_BELONGS_TO_APPLICATIONS(
         access("java.lang.System#(out|err|in|console)|java.lang.IO#.*|.*#printStackTrace"),

@@ -4,6 +4,7 @@ import io.orbitkv.api.ByteSize;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.spi.Device;
 import io.orbitkv.api.spi.DeviceOptions;
+import io.orbitkv.api.spi.HostRegion;
 import io.orbitkv.cli.http.HttpSettings;
 import io.orbitkv.cli.logging.CommandLog;
 import io.orbitkv.cli.terminal.Terminal;
@@ -19,6 +20,7 @@ import io.orbitkv.core.agent.SchedulerEndpoint;
 import io.orbitkv.core.manager.Manager;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Callable;
@@ -148,7 +150,7 @@ final class AgentCommand implements Callable<Integer> {
           serveFrom(cache.manager, opened, adapter, "the Manager at " + cache.manager, signal);
         } else if (alone) {
           try (EmbeddedCache embedded = settings().configure(EmbeddedCache.builder(), backends).open()) {
-            serve(opened, CacheLink.embedded(embedded), Optional.empty(), embedded.describeMemory(), signal);
+            serveItself(embedded, opened, signal);
           }
         } else {
           Manager.Builder builder =
@@ -168,10 +170,19 @@ final class AgentCommand implements Callable<Integer> {
     return cache.own.settings(blockBytes, System.nanoTime());
   }
 
+  private void serveItself(EmbeddedCache embedded, Device opened, StopSignal signal) throws InterruptedException {
+    List<HostRegion> regions = embedded.memory().stream().map(opened::hostMemory).toList();
+    try {
+      serve(opened, CacheLink.embedded(embedded), Optional.empty(), embedded.describeMemory(), signal);
+    } finally {
+      regions.forEach(HostRegion::close);
+    }
+  }
+
   private void serveFrom(
       Path manager, Device opened, Optional<EngineAdapter> adapter, String described, StopSignal signal)
       throws InterruptedException {
-    try (ManagerLink link = new ManagerLink(manager)) {
+    try (ManagerLink link = new ManagerLink(manager, opened)) {
       serve(opened, link, adapter, described, signal);
     }
   }

@@ -22,7 +22,7 @@ import tools.jackson.databind.node.ObjectNode;
     mixinStandardHelpOptions = true,
     versionProvider = OrbitKv.Version.class,
     description = {
-      "Serves engine stand-ins from a Manager and does to all of them what happens to processes.",
+      "Serves engine stand-ins from a Manager, one of them through agents, and does to all what happens to processes.",
       "",
       "Kills, stops and cuts off at random, one after another, under load, over memory and SSD. Every restored byte is "
           + "compared. After each fault: engines go on, what the dead held is free within a second, a new Manager is used "
@@ -43,8 +43,13 @@ final class ChaosCommand implements Callable<Integer> {
   @Option(names = "--engines", paramLabel = "N", defaultValue = "3", description = "At once. Default: ${DEFAULT-VALUE}.")
   private int engines;
 
+  @Option(names = "--ranks", paramLabel = "N", defaultValue = "2",
+      description = "Ranks of one more engine, which copies through agents, one for each; 0 for none. "
+          + "Default: ${DEFAULT-VALUE}.")
+  private int ranks;
+
   @Option(names = "--block-bytes", paramLabel = "SIZE", defaultValue = "64KiB",
-      description = "Bytes of a block, a multiple of 8. Default: ${DEFAULT-VALUE}.")
+      description = "Bytes of a block, a multiple of 8, and of 32 for each rank. Default: ${DEFAULT-VALUE}.")
   private ByteSize blockBytes;
 
   @Option(names = "--dram", paramLabel = "SIZE", defaultValue = "96MiB", description = "Default: ${DEFAULT-VALUE}.")
@@ -71,8 +76,12 @@ final class ChaosCommand implements Callable<Integer> {
     if (!(minutes > 0) || engines < 2) {
       throw new RefusedException(minutes + " minutes of " + engines + " engines, expected more than none and at least 2");
     }
+    if (ranks < 0 || ranks > 0 && blockBytes.bytes() % (32L * ranks) != 0) {
+      throw new RefusedException(
+          ranks + " ranks of blocks of " + blockBytes + ", expected 0 or more, and a multiple of 32 bytes for each");
+    }
     Chaos.Settings settings = new Chaos.Settings(Duration.ofMillis((long) (minutes * 60_000)), seed, engines,
-        Math.toIntExact(blockBytes.bytes()), dram, ssdBytes);
+        ranks, Math.toIntExact(blockBytes.bytes()), dram, ssdBytes);
     Chaos.Result result;
     try (ScratchFolder runtime = ScratchFolder.in(sharedMemory);
         ScratchFolder scratch = ScratchFolder.temporary();
@@ -88,13 +97,17 @@ final class ChaosCommand implements Callable<Integer> {
     Table table = new Table("lr");
     result.faults().forEach((fault, count) -> table.line(fault.replace('_', ' '), number(count)));
     table.line("engines started", number(result.processes()))
+        .line("agents started", number(result.agents()))
         .line("requests", number(result.engines().requests()))
         .line("blocks saved", number(result.engines().blocksSaved()))
+        .line("of these through agents", number(result.ranked().blocksSaved()))
         .line("blocks restored", number(result.engines().blocksHit()))
+        .line("of these through agents", number(result.ranked().blocksHit()))
         .line("bytes compared", number(result.engines().bytesVerified()))
         .line("blocks with a wrong byte", number(result.engines().mismatches()))
-        .line("longest until a dead engine's memory was free", result.longestMemoryBack().toMillis() + " ms")
+        .line("longest until memory of the dead was free", result.longestMemoryBack().toMillis() + " ms")
         .line("longest until a new Manager was used by all", result.longestReconnect().toMillis() + " ms")
+        .line("longest until a new agent was used by its engine", result.longestAgentBack().toMillis() + " ms")
         .print(terminal.out());
     if (result.violations().isEmpty()) {
       terminal.out().println("seed " + seed + ": everything was as it must be");
@@ -113,13 +126,17 @@ final class ChaosCommand implements Callable<Integer> {
     ObjectNode faults = node.putObject("faults");
     result.faults().forEach(faults::put);
     node.put("engines_started", result.processes())
+        .put("agents_started", result.agents())
         .put("requests", result.engines().requests())
         .put("blocks_saved", result.engines().blocksSaved())
         .put("blocks_restored", result.engines().blocksHit())
+        .put("blocks_saved_through_agents", result.ranked().blocksSaved())
+        .put("blocks_restored_through_agents", result.ranked().blocksHit())
         .put("bytes_verified", result.engines().bytesVerified())
         .put("mismatches", result.engines().mismatches())
         .put("memory_back_ms_max", result.longestMemoryBack().toMillis())
-        .put("reconnect_ms_max", result.longestReconnect().toMillis());
+        .put("reconnect_ms_max", result.longestReconnect().toMillis())
+        .put("agent_back_ms_max", result.longestAgentBack().toMillis());
     result.violations().forEach(node.putArray("violations")::add);
     return node;
   }

@@ -34,7 +34,8 @@ import picocli.CommandLine.Option;
           + "as it goes: timestamps of a trace are ignored.",
       "",
       "With --manager the cache is a running Manager's, and --workers processes attach to it: as the ranks of one "
-          + "engine, or as engines that each serve their share of the requests at the same time.",
+          + "engine, or as engines that each serve their share of the requests at the same time. A Manager that dies is "
+          + "gone without: what it promised and no rank had restored is computed, and counted as hits lost.",
       "",
       "Save and restore GB/s are bytes (10^9) over the time spent in those operations, copies and checksums included. "
           + "Lookup is the time of a query and its first answer, with the chain computed before.",

@@ -36,6 +36,7 @@ record ReplaySummary(CacheUnderReplay cache, ReplayReport report) {
         .line("missed", missed())
         .line("blocks saved", count(report.blocksSaved()))
         .line("bytes verified", format("%,d (%s)", report.bytesVerified(), new ByteSize(report.bytesVerified())))
+        .line("hits lost", lost())
         .line("mismatches", count(report.mismatches()))
         .line("save", format("%.2f GB/s", report.saveGigabytesPerSecond()))
         .line("restore", format("%.2f GB/s", report.restoreGigabytesPerSecond()))
@@ -67,6 +68,8 @@ record ReplaySummary(CacheUnderReplay cache, ReplayReport report) {
         .put("hit_rate", report.hitRate())
         .put("blocks_saved", report.blocksSaved())
         .put("bytes_verified", report.bytesVerified())
+        .put("hits_lost", report.hitsLost())
+        .put("blocks_lost", report.blocksLost())
         .put("mismatches", report.mismatches())
         .put("bytes_saved", report.bytesSaved())
         .put("save_gb_s", report.saveGigabytesPerSecond())
@@ -124,6 +127,10 @@ record ReplaySummary(CacheUnderReplay cache, ReplayReport report) {
         .filter(entry -> entry.getValue() > 0)
         .map(entry -> format("%,d %s", entry.getValue(), name(entry.getKey()).replace('_', ' ')))
         .collect(Collectors.collectingAndThen(Collectors.joining(", "), text -> text.isEmpty() ? "none" : text));
+  }
+
+  private String lost() {
+    return report.hitsLost() == 0 ? "none" : format("%,d of %,d blocks", report.hitsLost(), report.blocksLost());
   }
 
   private static String name(MissReason reason) {

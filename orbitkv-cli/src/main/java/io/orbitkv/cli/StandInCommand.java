@@ -3,12 +3,16 @@ package io.orbitkv.cli;
 import io.orbitkv.api.ByteSize;
 import io.orbitkv.api.Session;
 import io.orbitkv.cli.chaos.EngineStandIn;
+import io.orbitkv.cli.chaos.RankedStandIn;
+import io.orbitkv.cli.chaos.StandIn;
 import io.orbitkv.cli.chaos.StandInStep;
 import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.client.ManagerClient;
 import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.Callable;
 import java.util.concurrent.locks.LockSupport;
@@ -39,6 +43,15 @@ final class StandInCommand implements Callable<Integer> {
   @Option(names = "--instance", required = true, paramLabel = "NAME", description = "Its name.")
   private String instance;
 
+  @Option(names = "--agent", paramLabel = "SOCKET",
+      description = "The agent of a rank, given once for each: then shards go through these, and only its scheduler is at "
+          + "the Manager.")
+  private List<Path> agents = new ArrayList<>();
+
+  @Option(names = "--pools", paramLabel = "DIR", defaultValue = "/dev/shm",
+      description = "Where the files with pages are made that agents map. Default: ${DEFAULT-VALUE}.")
+  private Path pools;
+
   @Option(names = "--block-bytes", paramLabel = "SIZE", defaultValue = "64KiB",
       description = "Bytes of a block, a multiple of 8. Default: ${DEFAULT-VALUE}.")
   private ByteSize blockBytes;
@@ -56,24 +69,45 @@ final class StandInCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws InterruptedException {
+    if (agents.isEmpty()) {
+      serveByItself();
+    } else {
+      serveThroughAgents();
+    }
+    return ExitCode.OK;
+  }
+
+  private void serveThroughAgents() throws InterruptedException {
+    SplittableRandom lingers = new SplittableRandom(~seed);
+    try (StopSignal signal = new StopSignal();
+        RankedStandIn engine = new RankedStandIn(instance, manager, agents, Math.toIntExact(blockBytes.bytes()), pools,
+            seed, step -> pause(step, signal, lingers))) {
+      serve(engine, signal);
+    }
+  }
+
+  private void serveByItself() throws InterruptedException {
     SplittableRandom lingers = new SplittableRandom(~seed);
     try (StopSignal signal = new StopSignal();
         Arena arena = Arena.ofShared();
         ManagerClient client = ManagerClient.open(manager);
         Session session = client.attach(EngineStandIn.spec(instance, Math.toIntExact(blockBytes.bytes())))) {
       EngineStandIn engine = new EngineStandIn(session, arena, seed, step -> pause(step, signal, lingers));
-      long reported = System.nanoTime();
-      while (!signal.isTold()) {
-        engine.serve();
-        if (System.nanoTime() - reported > REPORT_NANOS) {
-          terminal.out().println(engine.report().line());
-          engine.forgetLongest();
-          reported = System.nanoTime();
-        }
-      }
-      terminal.out().println(engine.report().line());
+      serve(engine, signal);
     }
-    return ExitCode.OK;
+  }
+
+  private void serve(StandIn engine, StopSignal signal) throws InterruptedException {
+    long reported = System.nanoTime();
+    while (!signal.isTold()) {
+      engine.serve();
+      if (System.nanoTime() - reported > REPORT_NANOS) {
+        terminal.out().println(engine.report().line());
+        engine.forgetLongest();
+        reported = System.nanoTime();
+      }
+    }
+    terminal.out().println(engine.report().line());
   }
 
   private void pause(StandInStep step, StopSignal signal, SplittableRandom lingers) {

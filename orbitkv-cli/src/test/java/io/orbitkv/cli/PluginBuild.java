@@ -17,14 +17,14 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** Builds the plugins that tests drop in, as their authors would: against the API alone. */
-final class PluginBuild {
+public final class PluginBuild {
 
   private static final Path SOURCES = Path.of("src", "test", "plugins");
 
   private PluginBuild() {}
 
   /** Compiles a plugin's sources against the API and some more modules, and packs them. */
-  static Path jar(String plugin, Path jar, Path... libraries) throws IOException {
+  public static Path jar(String plugin, Path jar, Path... libraries) throws IOException {
     String modulePath = Stream.concat(Stream.of(api()), Arrays.stream(libraries))
         .map(Path::toString)
         .collect(Collectors.joining(File.pathSeparator));

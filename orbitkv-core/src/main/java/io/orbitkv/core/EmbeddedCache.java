@@ -12,6 +12,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
 
@@ -52,6 +53,11 @@ public final class EmbeddedCache implements Cache {
   /** Returns what the memory is, in words. */
   public String describeMemory() {
     return running.memory().describe();
+  }
+
+  /** Returns the memory in which shards lie, for a device that has to know it. Mapped until the cache is closed. */
+  public List<MemorySegment> memory() {
+    return running.memory().regions();
   }
 
   @Override

@@ -9,13 +9,36 @@ import java.lang.foreign.MemorySegment;
 public interface Device extends AutoCloseable {
 
   /**
-   * Makes an engine's pool known.
+   * Makes a pool known that this process has mapped.
    *
    * @param layout where its pages lie
    * @param pool the pool, at least {@link PoolLayout#poolBytes()}
    * @return the pages
+   * @throws io.orbitkv.api.RefusedException if the pool is too small, or the device's pages do not lie in host memory
    */
   EnginePages pages(PoolLayout layout, MemorySegment pool);
+
+  /**
+   * Opens the pool of another process.
+   *
+   * @param memory where it is, in the device's own words, as its owner states it
+   * @param layout where its pages lie in it
+   * @return the pages; closing them gives the pool up
+   * @throws io.orbitkv.api.RefusedException if the text is not what this device understands, or the pool is too small
+   * @throws io.orbitkv.api.UnavailableException if it cannot be opened
+   */
+  EnginePages open(String memory, PoolLayout layout);
+
+  /**
+   * Makes host memory known in which shards will lie. A device that has to prepare it does so in the background, and
+   * refuses transfers of shards that it has not come to as unavailable.
+   *
+   * @param memory the memory, mapped until what this returns is closed
+   * @return the preparation, to be closed before the memory is unmapped, when no transfer of its shards is under way
+   */
+  default HostRegion hostMemory(MemorySegment memory) {
+    return () -> {};
+  }
 
   /**
    * Makes a pool known whose layers are all alike.

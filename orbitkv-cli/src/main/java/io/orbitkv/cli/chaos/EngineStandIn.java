@@ -16,8 +16,6 @@ import io.orbitkv.cli.replay.BlockContent;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.Arrays;
-import java.util.SplittableRandom;
 import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 
@@ -25,17 +23,15 @@ import java.util.zip.CRC32C;
  * An engine of one rank that computes nothing: its blocks are a function of their names, so that every restored byte can
  * be compared. It goes on whatever happens to its cache. Used by one thread.
  */
-public final class EngineStandIn {
+public final class EngineStandIn implements StandIn {
 
   private static final Duration ANSWER_LIMIT = Duration.ofSeconds(2);
-  private static final int CONVERSATIONS = 64;
-  private static final int MOST_BLOCKS = 48;
 
   /** Every stand-in restores what any other saved. */
   private static final Namespace NAMESPACE = Namespace.builder("orbitkv-stand-in", "1", Digest.ZERO).build();
 
   private final Session session;
-  private final SplittableRandom random;
+  private final StandInPrompts prompts;
   private final Consumer<StandInStep> pause;
   private final BlockContent content = new BlockContent(NAMESPACE);
   private final CRC32C crc = new CRC32C();
@@ -52,9 +48,9 @@ public final class EngineStandIn {
    */
   public EngineStandIn(Session session, Arena arena, long seed, Consumer<StandInStep> pause) {
     this.session = session;
-    this.random = new SplittableRandom(seed);
+    this.prompts = new StandInPrompts(seed);
     this.blockBytes = session.spec().layout().shardBytes();
-    this.pages = arena.allocate((long) MOST_BLOCKS * blockBytes, 4096);
+    this.pages = arena.allocate((long) StandInPrompts.MOST_BLOCKS * blockBytes, 4096);
     this.pause = step -> {
       long start = System.nanoTime();
       pause.accept(step);
@@ -72,22 +68,21 @@ public final class EngineStandIn {
     return new SessionSpec(name, NAMESPACE, ShardLayout.single(blockBytes), 16);
   }
 
-  /** Returns what was done since the last call of {@link #forgetLongest}. */
+  @Override
   public StandInReport report() {
     return done;
   }
 
-  /** Begins to look for the longest request anew. */
+  @Override
   public void forgetLongest() {
-    done = new StandInReport(done.requests(), done.blocksHit(), done.blocksSaved(), done.bytesVerified(),
-        done.mismatches(), done.without(), 0);
+    done = done.withLongest(0);
   }
 
-  /** Serves one prompt: restores what is stored of it, computes the rest and saves that. */
+  @Override
   public void serve() throws InterruptedException {
     long start = System.nanoTime();
     pausedNanos = 0;
-    PrefixChain chain = prompt();
+    PrefixChain chain = prompts.next();
     int restored = 0;
     int saved = 0;
     boolean without = false;
@@ -115,14 +110,6 @@ public final class EngineStandIn {
     long millis = (System.nanoTime() - start - pausedNanos) / 1_000_000;
     done = done.plus(new StandInReport(1, restored, saved, (long) restored * blockBytes, mismatches, without ? 1 : 0,
         millis));
-  }
-
-  /** Prompts of one conversation are prefixes of each other; short ones come more often. */
-  private PrefixChain prompt() {
-    int conversation = Math.min(random.nextInt(CONVERSATIONS), random.nextInt(CONVERSATIONS));
-    int[] tokens = new int[MOST_BLOCKS];
-    Arrays.setAll(tokens, i -> i == 0 ? conversation : i);
-    return PrefixChain.ofTokens(tokens, 1).first(random.nextInt(1, MOST_BLOCKS + 1));
   }
 
   private int restore(PrefixChain chain) throws InterruptedException {

@@ -1,23 +1,18 @@
 package io.orbitkv.cli.chaos;
 
 import io.orbitkv.api.ByteSize;
-import io.orbitkv.api.UnavailableException;
 import io.orbitkv.cli.process.ChildCommand;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 
 /** A Manager in a process of its own. */
 public final class ManagerProcess implements AutoCloseable {
 
   private static final List<String> HEAP = List.of("-XX:+UseZGC", "-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch");
-  private static final Duration START_LIMIT = Duration.ofSeconds(60);
 
   private final ChildCommand child;
-  private final CountDownLatch ready = new CountDownLatch(1);
 
   /**
    * Starts one and waits until it serves.
@@ -26,22 +21,16 @@ public final class ManagerProcess implements AutoCloseable {
    * @param dram its memory
    * @param ssd the folder of its store
    * @param ssdBytes the store's size
-   * @param options further options of the command
+   * @param options further options of the command; it serves no HTTP unless they say so
    */
   public ManagerProcess(Path runtime, ByteSize dram, Path ssd, ByteSize ssdBytes, List<String> options)
       throws InterruptedException {
-    List<String> arguments = new ArrayList<>(List.of("manager", "--runtime", runtime.toString(), "--http", "off", "--dram",
+    List<String> arguments = new ArrayList<>(List.of("manager", "--runtime", runtime.toString(), "--dram",
         dram.bytes() + "B", "--ssd", ssd + ":" + ssdBytes.bytes() + "B"));
+    arguments.addAll(options.contains("--http") ? List.of() : List.of("--http", "off"));
     arguments.addAll(options);
-    child = ChildCommand.start("Manager", HEAP, arguments, line -> {
-      if (line.startsWith("ready")) {
-        ready.countDown();
-      }
-    });
-    if (!ready.await(START_LIMIT.toNanos(), TimeUnit.NANOSECONDS)) {
-      child.close();
-      throw new UnavailableException("the Manager was not ready within " + START_LIMIT.toSeconds() + " s");
-    }
+    child = ChildCommand.start("Manager", HEAP, arguments, line -> {});
+    child.awaitReady();
   }
 
   /** Returns its process id. */

@@ -3,6 +3,7 @@ package io.orbitkv.cli.chaos;
 import io.orbitkv.cli.process.ChildCommand;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 
 /** An engine stand-in in a process of its own, reached through a relay of its own. */
@@ -23,12 +24,15 @@ final class StandInProcess implements AutoCloseable {
    * @param manager the Manager's socket
    * @param blockBytes bytes of its blocks
    * @param seed decides what it does
+   * @param options further options of the command
    */
-  StandInProcess(String name, Path manager, int blockBytes, long seed) {
+  StandInProcess(String name, Path manager, int blockBytes, long seed, List<String> options) {
     this.name = name;
     this.relay = new Relay(manager.resolveSibling(name + "-" + Long.toHexString(seed) + ".relay"), manager);
-    this.child = ChildCommand.start(name, HEAP, List.of("stand-in", "--manager", relay.socket().toString(), "--instance",
-        name, "--block-bytes", blockBytes + "B", "--seed", Long.toString(seed)), this::line);
+    List<String> arguments = new ArrayList<>(List.of("stand-in", "--manager", relay.socket().toString(), "--instance", name,
+        "--block-bytes", blockBytes + "B", "--seed", Long.toString(seed)));
+    arguments.addAll(options);
+    this.child = ChildCommand.start(name, HEAP, arguments, this::line);
   }
 
   private void line(String line) {
@@ -54,6 +58,7 @@ final class StandInProcess implements AutoCloseable {
     return longest;
   }
 
+  /** Cuts what it has to the Manager by itself: all, or its scheduler's. */
   void cut() {
     relay.cut();
   }

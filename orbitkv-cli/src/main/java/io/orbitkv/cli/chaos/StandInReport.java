@@ -30,6 +30,11 @@ public record StandInReport(long requests, long blocksHit, long blocksSaved, lon
         Math.max(longestMillis, other.longestMillis));
   }
 
+  /** Returns the same with another longest request. */
+  StandInReport withLongest(long millis) {
+    return new StandInReport(requests, blocksHit, blocksSaved, bytesVerified, mismatches, without, millis);
+  }
+
   /** Returns the blocks that went to or came from the cache; grows only while there is one. */
   long blocksServed() {
     return blocksHit + blocksSaved;

@@ -5,12 +5,19 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /** A command of this program as a process of its own. Its lines are read as they come. */
 public final class ChildCommand implements AutoCloseable {
 
+  /** How long a command may take from its start until it serves. */
+  private static final Duration START_LIMIT = Duration.ofSeconds(60);
+
+  private static final String READY = "ready";
+
+  private final CountDownLatch ready = new CountDownLatch(1);
   private final Process process;
   private final String name;
   private final Thread reader;
@@ -41,9 +48,31 @@ public final class ChildCommand implements AutoCloseable {
 
   private void read(Consumer<String> lines) {
     try (var output = process.inputReader()) {
-      output.lines().forEach(lines);
+      output.lines().forEach(line -> {
+        if (line.startsWith(READY)) {
+          ready.countDown();
+        }
+        lines.accept(line);
+      });
     } catch (IOException | UncheckedIOException e) {
       lines.accept("the output of " + name + " ended: " + e.getMessage());
+    } finally {
+      // Nobody waits for what is not going to be said.
+      ready.countDown();
+    }
+  }
+
+  /**
+   * Waits until it says that it is ready, as every command does that serves.
+   *
+   * @throws UnavailableException if it ended before, or takes too long
+   */
+  public void awaitReady() throws InterruptedException {
+    boolean said = ready.await(START_LIMIT.toNanos(), TimeUnit.NANOSECONDS);
+    if (!said || !isAlive()) {
+      close();
+      throw new UnavailableException(this + (said ? " ended before it was ready; its own words are above"
+          : " was not ready within " + START_LIMIT.toSeconds() + " s"));
     }
   }
 

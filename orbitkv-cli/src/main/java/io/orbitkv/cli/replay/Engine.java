@@ -41,7 +41,10 @@ final class Engine {
       hit = answer.blocks();
       tally.served(chain.blocks(), answer.dramBlocks(), answer.ssdBlocks());
       try (Lease lease = answer.lease()) {
-        ranks.restore(session, lease, request);
+        if (!ranks.restore(session, lease, request)) {
+          tally.lost(hit);
+          hit = 0;
+        }
       }
     } else {
       tally.served(chain.blocks(), 0, 0);

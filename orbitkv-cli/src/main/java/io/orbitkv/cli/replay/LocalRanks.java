@@ -27,10 +27,12 @@ final class LocalRanks implements EngineRanks {
   }
 
   @Override
-  public void restore(Session session, Lease lease, int request) {
+  public boolean restore(Session session, Lease lease, int request) {
+    boolean granted = true;
     for (RankTransfers rank : ranks) {
-      rank.restore(() -> session.restore(lease, rank.rank()), request, prompt(request));
+      granted &= rank.restore(() -> session.restore(lease, rank.rank()), request, prompt(request));
     }
+    return granted;
   }
 
   @Override

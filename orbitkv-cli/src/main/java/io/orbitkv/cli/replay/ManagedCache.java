@@ -4,6 +4,7 @@ import io.orbitkv.api.Cache;
 import io.orbitkv.api.CacheStats;
 import io.orbitkv.api.Session;
 import io.orbitkv.api.SessionSpec;
+import io.orbitkv.api.UnavailableException;
 import io.orbitkv.core.client.ManagerClient;
 import io.orbitkv.core.client.Membership;
 import java.nio.file.Path;
@@ -13,18 +14,24 @@ import java.util.Map;
 
 /**
  * A Manager's cache as a replay uses it: attached to as one member of an engine, with counters that begin when it was
- * opened. Other users of the Manager are counted too.
+ * opened. Other users of the Manager are counted too. A Manager that ends takes its counters with it, and those of the
+ * next one are counted from its start.
  */
 final class ManagedCache implements Cache {
 
+  private static final CacheStats NOTHING = new CacheStats(0, 0, 0, 0, 0, Map.of(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+      0, 0, Map.of(), "unknown");
+
   private final ManagerClient client;
   private final Membership membership;
+  private final long manager;
   private final CacheStats before;
 
   ManagedCache(Path socket, Membership membership) {
     this.client = ManagerClient.open(socket);
     this.membership = membership;
     this.before = client.stats();
+    this.manager = client.incarnation();
   }
 
   @Override
@@ -34,7 +41,15 @@ final class ManagedCache implements Cache {
 
   @Override
   public CacheStats stats() {
-    CacheStats now = client.stats();
+    try {
+      CacheStats now = client.stats();
+      return client.incarnation() == manager ? since(before, now) : now;
+    } catch (UnavailableException e) {
+      return NOTHING;
+    }
+  }
+
+  private static CacheStats since(CacheStats before, CacheStats now) {
     return new CacheStats(now.queries() - before.queries(), now.blocksQueried() - before.blocksQueried(),
         now.blocksHitDram() - before.blocksHitDram(), now.blocksHitSsd() - before.blocksHitSsd(),
         now.blocksMissed() - before.blocksMissed(), since(before.missed(), now.missed()),

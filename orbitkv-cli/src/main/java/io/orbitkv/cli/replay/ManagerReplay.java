@@ -139,6 +139,11 @@ public final class ManagerReplay {
     }
 
     @Override
+    public synchronized void lost(int blocks) {
+      tally.lost(blocks);
+    }
+
+    @Override
     public synchronized void wrongPage(int request, int block, int rank, int layer) {
       tally.wrongPage(request, block, rank, layer);
     }

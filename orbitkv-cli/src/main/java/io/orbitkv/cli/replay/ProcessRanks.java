@@ -40,8 +40,8 @@ final class ProcessRanks implements EngineRanks {
   }
 
   @Override
-  public void restore(Session session, Lease lease, int request) {
-    all(Worker.RESTORE + " " + request + " " + lease.id());
+  public boolean restore(Session session, Lease lease, int request) {
+    return all(Worker.RESTORE + " " + request + " " + lease.id());
   }
 
   @Override
@@ -49,9 +49,14 @@ final class ProcessRanks implements EngineRanks {
     all(Worker.SAVE + " " + request + " " + first + " " + end);
   }
 
-  private void all(String order) {
+  /** Returns whether every rank could do it. All have ended then, also those that could. */
+  private boolean all(String order) {
     ranks.forEach(rank -> rank.tell(order));
-    ranks.forEach(rank -> rank.await(Worker.DONE, tally));
+    boolean done = true;
+    for (WorkerProcess rank : ranks) {
+      done &= rank.await(Worker.DONE, tally);
+    }
+    return done;
   }
 
   @Override

@@ -1,9 +1,11 @@
 package io.orbitkv.cli.replay;
 
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.RestoreGrant;
 import io.orbitkv.api.SaveGrant;
 import io.orbitkv.api.Session;
+import io.orbitkv.api.UnavailableException;
 import io.orbitkv.api.spi.Device;
 import io.orbitkv.api.spi.PageLayout;
 import io.orbitkv.api.spi.Transfer;
@@ -34,10 +36,17 @@ final class RankTransfers implements AutoCloseable {
    * Takes the rank's share of a lease, copies it into pages and checks every byte.
    *
    * @param share takes the share
+   * @return whether it was granted
    */
-  void restore(Supplier<RestoreGrant> share, int request, PrefixChain chain) {
+  boolean restore(Supplier<RestoreGrant> share, int request, PrefixChain chain) {
     long start = System.nanoTime();
-    RestoreGrant grant = share.get();
+    RestoreGrant grant;
+    try {
+      grant = share.get();
+    } catch (RefusedException | UnavailableException e) {
+      // The lease has ended: with the Manager that gave it, or with another rank. An engine computes instead.
+      return false;
+    }
     long nanos = System.nanoTime() - start;
     try (grant) {
       for (int first = 0; first < grant.blocks(); first += layout.pages()) {
@@ -58,6 +67,7 @@ final class RankTransfers implements AutoCloseable {
       }
     }
     tally.restored((long) grant.blocks() * layout.shardBytes(), nanos);
+    return true;
   }
 
   /** Computes blocks into pages and saves those that the cache wants. */

@@ -14,6 +14,8 @@ import java.util.function.ToLongFunction;
  * @param missed blocks that were not served, by the reason that the caches count them under
  * @param blocksSaved blocks that became visible
  * @param bytesVerified restored bytes, all of which were checked
+ * @param hitsLost hits that ended before every rank had taken its share, as when a Manager dies; they were computed
+ * @param blocksLost their blocks
  * @param mismatches pages (one layer of one rank's shard of a block) with a wrong byte
  * @param bytesSaved bytes committed
  * @param saveGigabytesPerSecond bytes committed over the time spent in reserving, copying, checksums and committing
@@ -33,6 +35,8 @@ public record ReplayReport(
     Map<MissReason, Long> missed,
     long blocksSaved,
     long bytesVerified,
+    long hitsLost,
+    long blocksLost,
     long mismatches,
     long bytesSaved,
     double saveGigabytesPerSecond,

@@ -36,6 +36,8 @@ final class ReplayTally implements Tally {
   private long restoreNanos;
   private long bytesSaved;
   private long saveNanos;
+  private long hitsLost;
+  private long blocksLost;
   private long wrongPages;
   private long recoveredExtents;
   private long phaseRecovered;
@@ -92,6 +94,13 @@ final class ReplayTally implements Tally {
   }
 
   @Override
+  public void lost(int blocks) {
+    hitsLost++;
+    blocksLost += blocks;
+    notes.accept("a hit of " + blocks + " blocks was lost before it was restored: its cache went; they are computed");
+  }
+
+  @Override
   public void wrongPage(int request, int block, int rank, int layer) {
     if (++wrongPages <= WRONG_PAGES_TOLD) {
       notes.accept(
@@ -106,6 +115,8 @@ final class ReplayTally implements Tally {
         missed,
         blocksSaved,
         bytesRestored,
+        hitsLost,
+        blocksLost,
         wrongPages,
         bytesSaved,
         gigabytesPerSecond(bytesSaved, saveNanos),

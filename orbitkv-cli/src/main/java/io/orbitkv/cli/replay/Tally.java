@@ -18,6 +18,9 @@ interface Tally {
   /** A rank committed bytes in so long. */
   void saved(long bytes, long nanos);
 
+  /** A hit of some blocks ended before every rank had taken its share: its cache went. They are computed. */
+  void lost(int blocks);
+
   /** A restored page is not what was computed. */
   void wrongPage(int request, int block, int rank, int layer);
 }

@@ -15,6 +15,7 @@ final class TallyLines implements Tally {
   private static final String SSD_WAIT = "ssd-wait";
   private static final String RESTORED = "restored";
   private static final String SAVED = "saved";
+  private static final String LOST = "lost";
   private static final String WRONG = "wrong";
 
   private final PrintWriter out;
@@ -50,6 +51,11 @@ final class TallyLines implements Tally {
   }
 
   @Override
+  public void lost(int blocks) {
+    line(LOST, blocks);
+  }
+
+  @Override
   public void wrongPage(int request, int block, int rank, int layer) {
     line(WRONG, request, block, rank, layer);
   }
@@ -77,6 +83,7 @@ final class TallyLines implements Tally {
         case SSD_WAIT -> tally.ssdWait(numbers[0]);
         case RESTORED -> tally.restored(numbers[0], numbers[1]);
         case SAVED -> tally.saved(numbers[0], numbers[1]);
+        case LOST -> tally.lost((int) numbers[0]);
         case WRONG -> tally.wrongPage((int) numbers[0], (int) numbers[1], (int) numbers[2], (int) numbers[3]);
         default -> throw new UnavailableException("a worker said '" + line + "', which is no line of its protocol");
       }

@@ -17,7 +17,7 @@ import java.util.function.Consumer;
  * The part of a replay that runs in a process of its own. It says "ready" when it is registered with the Manager, and
  * what it does in {@link TallyLines}; it ends when its input does.
  *
- * <p>A rank does what it is told, a line each, and answers with "done":
+ * <p>A rank does what it is told, a line each, and answers with "done", or with "not granted" if the lease has ended:
  *
  * <pre>
  * restore REQUEST LEASE
@@ -31,6 +31,7 @@ public final class Worker {
   static final String READY = "ready";
   static final String GO = "go";
   static final String DONE = "done";
+  static final String NOT_GRANTED = "not granted";
   static final String FAILED = "failed ";
   static final String RESTORE = "restore";
   static final String SAVE = "save";
@@ -74,8 +75,7 @@ public final class Worker {
       say(READY);
       for (String line = in.readLine(); line != null; line = in.readLine()) {
         try {
-          obey(line.split(" "), session, transfers);
-          say(DONE);
+          say(obey(line.split(" "), session, transfers) ? DONE : NOT_GRANTED);
         } catch (OrbitKvException e) {
           say(FAILED + e.getMessage());
         }
@@ -83,17 +83,20 @@ public final class Worker {
     }
   }
 
-  private void obey(String[] words, Session session, RankTransfers transfers) {
+  private boolean obey(String[] words, Session session, RankTransfers transfers) {
     int request = Integer.parseInt(words[1]);
     PrefixChain prompt = plan.workload().prompts().get(request);
-    switch (words[0]) {
+    return switch (words[0]) {
       case RESTORE -> {
         long lease = Long.parseLong(words[2]);
-        transfers.restore(() -> session.restore(lease, transfers.rank()), request, prompt);
+        yield transfers.restore(() -> session.restore(lease, transfers.rank()), request, prompt);
       }
-      case SAVE -> transfers.computeAndSave(session, prompt, Integer.parseInt(words[2]), Integer.parseInt(words[3]));
+      case SAVE -> {
+        transfers.computeAndSave(session, prompt, Integer.parseInt(words[2]), Integer.parseInt(words[3]));
+        yield true;
+      }
       default -> throw new UnavailableException("a worker was told '" + words[0] + "', which is no word of its protocol");
-    }
+    };
   }
 
   /**

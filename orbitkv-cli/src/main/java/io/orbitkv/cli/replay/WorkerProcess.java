@@ -45,13 +45,17 @@ final class WorkerProcess implements AutoCloseable {
    *
    * @param word the end of what it does
    * @param tally counts what it says before
+   * @return whether it said that; else the cache went before it was granted what it was told to restore
    * @throws UnavailableException if it failed or ended
    */
-  void await(String word, Tally tally) {
+  boolean await(String word, Tally tally) {
     try {
       for (String line = from.readLine(); line != null; line = from.readLine()) {
         if (line.equals(word)) {
-          return;
+          return true;
+        }
+        if (line.equals(Worker.NOT_GRANTED)) {
+          return false;
         }
         if (line.startsWith(Worker.FAILED)) {
           throw new UnavailableException(name + " failed: " + line.substring(Worker.FAILED.length()));

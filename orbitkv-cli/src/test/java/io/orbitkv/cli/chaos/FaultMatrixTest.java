@@ -62,7 +62,7 @@ class FaultMatrixTest {
     socket = runtime.resolve("manager.sock");
     ssd = folder.resolve("store");
     manager = startManager();
-    worker = opened(new StandInProcess("worker", socket, BLOCK_BYTES, 1));
+    worker = opened(new StandInProcess("worker", socket, BLOCK_BYTES, 1, List.of()));
     // Enough that every prompt of the held ones has something stored before it.
     await("something to restore", LIMIT, () -> worker.report().requests() > 400);
   }

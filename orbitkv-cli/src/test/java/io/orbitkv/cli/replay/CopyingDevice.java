@@ -58,6 +58,11 @@ final class CopyingDevice implements Device {
   }
 
   @Override
+  public EnginePages open(String memory, PoolLayout layout) {
+    throw new UnsupportedOperationException("a replay has pools of its own");
+  }
+
+  @Override
   public Transfer save(EnginePages pages, int[] pageIds, MemorySegment[] shards) {
     int pageBytes = pages.layout().groups().getFirst().pageBytes();
     int[] checksums = new int[shards.length];

@@ -8,6 +8,7 @@ import io.orbitkv.api.Lease;
 import io.orbitkv.api.MissReason;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.QueryId;
+import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.RestoreGrant;
 import io.orbitkv.api.SaveGrant;
 import io.orbitkv.api.Session;
@@ -47,6 +48,7 @@ public final class FakeCache implements Cache {
   private final Map<Digest, MemorySegment[]> unsealed = new HashMap<>();
   private final Disk disk;
   private final Restores restores;
+  private int refusedRestores;
   private long saved;
 
   public FakeCache(Disk disk, Restores restores) {
@@ -59,6 +61,11 @@ public final class FakeCache implements Cache {
     Disk disk = new Disk();
     return () -> new CacheOpener.Opened(
         new FakeCache(disk, restores), Optional.of(new RecoveryReport(disk.blocks.size(), 0, 0, Map.of(), 0)));
+  }
+
+  /** Has the next restores refused, as by a Manager that died after its answer. */
+  public void refuseRestores(int count) {
+    refusedRestores = count;
   }
 
   /** Returns the bytes that were saved. */
@@ -126,6 +133,10 @@ public final class FakeCache implements Cache {
 
     @Override
     public RestoreGrant restore(Lease lease, int rank) {
+      if (refusedRestores > 0) {
+        refusedRestores--;
+        throw new RefusedException("lease " + lease.id() + " has ended");
+      }
       PrefixChain chain = ((FakeLease) lease).chain;
       return new RestoreGrant() {
         @Override

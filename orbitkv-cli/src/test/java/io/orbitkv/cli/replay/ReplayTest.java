@@ -15,6 +15,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Test;
@@ -110,6 +111,24 @@ class ReplayTest {
         replay(WorkloadShape.MULTI_TURN.generate(3, 40), 1, List.of(), Restores.RIGHT, new CopyingDevice(false));
 
     assertThat(report.mismatches()).isEqualTo(report.blocksHitDram() * LAYERS);
+  }
+
+  @Test
+  void run_computesAndCountsWhatWasLostBetweenItsHitAndItsRestore() throws InterruptedException {
+    Workload workload = WorkloadShape.MULTI_TURN.generate(3, 120);
+    FakeCache cache = new FakeCache(new FakeCache.Disk(), Restores.RIGHT);
+    // Both ranks' shares of the first hit.
+    cache.refuseRestores(2);
+    ReplayPlan plan = new ReplayPlan(workload, BLOCK, 2, LAYERS, List.of(), 7);
+
+    ReplayReport report = new Replay(plan, () -> new CacheOpener.Opened(cache, Optional.empty()),
+        new CopyingDevice(true), Progress.SILENT, notes::add).run();
+
+    assertThat(report.hitsLost()).isEqualTo(1);
+    assertThat(report.blocksLost()).isPositive();
+    assertThat(report.bytesVerified()).isEqualTo((report.blocksHitDram() - report.blocksLost()) * BLOCK);
+    assertThat(report.mismatches()).isZero();
+    assertThat(notes).hasSize(1).allMatch(note -> note.contains("was lost before it was restored"));
   }
 
   @Test

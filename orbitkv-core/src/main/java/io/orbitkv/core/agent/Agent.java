@@ -5,6 +5,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
+import java.time.Duration;
 
 /**
  * Serves one engine worker at a time over a private socket. A connection is accepted when every copy for the one before
@@ -20,6 +21,7 @@ public final class Agent implements AutoCloseable {
   private static final int BACKLOG = 4;
 
   private final AgentOptions options;
+  private final Duration openLimit;
   private final AgentSocket socket;
   private final FaultLog faults = new FaultLog(LOG, System::nanoTime);
   private final Object lock = new Object();
@@ -27,8 +29,9 @@ public final class Agent implements AutoCloseable {
   private AgentConnection serving;
   private boolean closing;
 
-  private Agent(AgentOptions options) {
+  private Agent(AgentOptions options, Duration openLimit) {
     this.options = options;
+    this.openLimit = openLimit;
     this.socket = AgentSocket.listen(options.socket(), BACKLOG);
     this.thread = Thread.ofPlatform().name("orbitkv-agent").start(this::serve);
   }
@@ -42,7 +45,16 @@ public final class Agent implements AutoCloseable {
    * @throws io.orbitkv.api.UnavailableException if the socket cannot be made
    */
   public static Agent start(AgentOptions options) {
-    return new Agent(options);
+    return start(options, AgentProtocol.OPEN_LIMIT);
+  }
+
+  /**
+   * As {@link #start(AgentOptions)}, with another limit.
+   *
+   * @param openLimit how long an engine may wait with its hello, and after that with what it opens
+   */
+  static Agent start(AgentOptions options, Duration openLimit) {
+    return new Agent(options, openLimit);
   }
 
   /** Returns where it listens. */
@@ -65,7 +77,7 @@ public final class Agent implements AutoCloseable {
       if (!begin(connection)) {
         return;
       }
-      new EngineConnection(options, connection, faults).serve();
+      new EngineConnection(options, openLimit, connection, faults).serve();
     }
   }
 

@@ -1,9 +1,8 @@
 package io.orbitkv.core.agent;
 
 import io.orbitkv.core.wire.Frames;
+import io.orbitkv.core.wire.UnixSocket;
 import java.io.IOException;
-import java.net.StandardProtocolFamily;
-import java.net.UnixDomainSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -27,17 +26,11 @@ final class AgentConnection implements AutoCloseable {
    * Connects to an agent, as an engine worker.
    *
    * @param socket the agent's socket
+   * @param limit how long a connection may take that nobody accepts
    * @throws IOException if none listens there
    */
-  static AgentConnection to(Path socket) throws IOException {
-    SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
-    try {
-      channel.connect(UnixDomainSocketAddress.of(socket));
-    } catch (IOException e) {
-      channel.close();
-      throw e;
-    }
-    return new AgentConnection(channel);
+  static AgentConnection to(Path socket, Duration limit) throws IOException {
+    return new AgentConnection(UnixSocket.connect(socket, limit));
   }
 
   /**
@@ -53,6 +46,20 @@ final class AgentConnection implements AutoCloseable {
 
   AgentRequest receive() throws IOException {
     return AgentRequestCodec.read(frames.receive());
+  }
+
+  /**
+   * As {@link #receive()}, but only so long.
+   *
+   * @throws java.net.SocketTimeoutException if the limit has passed; the connection is closed
+   */
+  AgentRequest receive(Duration limit) throws IOException {
+    return AgentRequestCodec.read(frames.receive(limit));
+  }
+
+  /** From now on it waits as long as it takes. */
+  void dropLimits() throws IOException {
+    frames.dropLimits();
   }
 
   void send(AgentReply reply) throws IOException {

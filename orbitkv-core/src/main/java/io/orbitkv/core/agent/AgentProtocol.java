@@ -2,6 +2,7 @@ package io.orbitkv.core.agent;
 
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.core.wire.Protocol;
+import java.time.Duration;
 
 /** The numbers that an agent and its engine agree on. */
 final class AgentProtocol {
@@ -11,6 +12,9 @@ final class AgentProtocol {
 
   /** Most bytes of a frame's body: a chain of the greatest length, a page a block, and what goes with them. */
   static final int MAX_FRAME_BYTES = Protocol.MAX_FRAME_BYTES + Protocol.MAX_FRAME_BYTES / 8;
+
+  /** Most bytes of what an engine states of its memory: a handle for each of many allocations. */
+  static final int MAX_MEMORY_BYTES = 128 << 10;
 
   /** Most loads and saves that are under way or not yet reported. */
   static final int MAX_TRANSFERS = 1024;
@@ -26,6 +30,9 @@ final class AgentProtocol {
 
   /** Longest time that a request may ask to wait, in milliseconds. */
   static final int MAX_WAIT_MILLIS = 1000;
+
+  /** How long an engine may wait with its hello, and after that with what it opens, while others wait for it. */
+  static final Duration OPEN_LIMIT = Duration.ofSeconds(5);
 
   private AgentProtocol() {}
 }

@@ -33,7 +33,7 @@ final class AgentRequestCodec {
         out.bool(open.whole());
         out.int64(open.blockTokens());
         out.longs(words(open.layout()));
-        out.text(open.memory());
+        out.text(open.memory(), AgentProtocol.MAX_MEMORY_BYTES);
       }
       case AgentRequest.Query query -> {
         out.message(3, 3);
@@ -102,7 +102,7 @@ final class AgentRequestCodec {
         in.message("Open", 9);
         yield new AgentRequest.Open(in.text("instance"), in.int64("incarnation"), in.digest("namespace"),
             in.int32("rank"), in.int32("ranks"), in.bool("whole"), in.int32("blockTokens"),
-            layout(in.longs("layout")), in.text("memory"));
+            layout(in.longs("layout")), in.text("memory", AgentProtocol.MAX_MEMORY_BYTES));
       }
       case 3 -> {
         in.message("Query", 3);

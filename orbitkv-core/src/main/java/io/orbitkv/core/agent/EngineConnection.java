@@ -25,6 +25,8 @@ import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -43,6 +45,7 @@ final class EngineConnection {
   private static final long LAYER_POLL_NANOS = 50_000;
 
   private final AgentOptions options;
+  private final Duration openLimit;
   private final AgentConnection connection;
   private final FaultLog faults;
   private final TransferTable transfers;
@@ -50,13 +53,16 @@ final class EngineConnection {
   private final Map<Long, Lease> leases = new HashMap<>();
   private final SeriesTable series = new SeriesTable(AgentProtocol.MAX_SERIES, AgentProtocol.MAX_SERIES_BLOCKS);
   private ConnectionState state = ConnectionState.CONNECTED;
-  private EngineMemory memory;
   private EnginePages pages;
   private CacheAttachment cache;
   private int rank;
 
-  EngineConnection(AgentOptions options, AgentConnection connection, FaultLog faults) {
+  /**
+   * @param openLimit how long the engine may wait with each request until it is open
+   */
+  EngineConnection(AgentOptions options, Duration openLimit, AgentConnection connection, FaultLog faults) {
     this.options = options;
+    this.openLimit = openLimit;
     this.connection = connection;
     this.faults = faults;
     this.transfers = new TransferTable(faults);
@@ -84,7 +90,7 @@ final class EngineConnection {
       while (true) {
         AgentReply reply;
         try {
-          AgentRequest request = connection.receive();
+          AgentRequest request = receive();
           if (request instanceof AgentRequest.Close) {
             return true;
           }
@@ -96,10 +102,22 @@ final class EngineConnection {
       }
     } catch (MalformedException e) {
       faults.fault("an engine's connection is closed, since what it sent is no message", e);
+    } catch (SocketTimeoutException e) {
+      faults.fault("a connection is closed that did not open within "
+          + openLimit.toMillis() + " ms and kept others waiting", e);
     } catch (IOException e) {
       // It left without a word, or the agent is being closed.
     }
     return false;
+  }
+
+  /** One engine is served at a time, so whoever connects and does not open must not keep others waiting. */
+  private AgentRequest receive() throws IOException {
+    if (state != ConnectionState.OPEN) {
+      return connection.receive(openLimit);
+    }
+    connection.dropLimits();
+    return connection.receive();
   }
 
   private AgentReply answer(AgentRequest request) {
@@ -162,14 +180,13 @@ final class EngineConnection {
     if (open.whole() && open.ranks() != 1) {
       throw new RefusedException("a worker that is the whole instance has " + open.ranks() + " ranks, expected 1");
     }
-    EngineMemory mapped = EngineMemory.map(open.memory(), layout);
     Membership membership = new Membership(open.incarnation(), open.whole() ? Membership.ALL_RANKS : open.rank());
+    EnginePages opened = options.device().open(open.memory(), layout);
     CacheAttachment attachment =
         new CacheAttachment(options.cache(), spec, membership, faults, System::nanoTime);
     try {
       boolean attached = attachment.session().isPresent();
-      pages = options.device().pages(layout, mapped.pool());
-      memory = mapped;
+      pages = opened;
       cache = attachment;
       rank = open.rank();
       state = state.on(ConnectionState.Event.OPEN);
@@ -177,7 +194,7 @@ final class EngineConnection {
     } finally {
       if (cache == null) {
         attachment.close();
-        mapped.close();
+        opened.close();
       }
     }
   }
@@ -502,7 +519,6 @@ final class EngineConnection {
     if (cache != null) {
       cache.close();
       pages.close();
-      memory.close();
     }
     state = state.on(ConnectionState.Event.END);
   }

@@ -65,7 +65,7 @@ final class ClientSession implements Session {
     Line line = client.connect();
     try {
       Registration[] made = new Registration[1];
-      made[0] = Registration.over(line, client.folder(), spec, membership, () -> ended(made[0]));
+      made[0] = Registration.over(line, client, spec, membership, () -> ended(made[0]));
       boolean late;
       synchronized (this) {
         late = closed;

@@ -7,8 +7,8 @@ import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Request;
 import io.orbitkv.core.wire.Software;
+import io.orbitkv.core.wire.UnixSocket;
 import java.io.IOException;
-import java.net.UnixDomainSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -39,12 +39,13 @@ final class Line implements AutoCloseable {
   /**
    * Connects and greets.
    *
+   * @param deadline for connecting, and for each request from then on
    * @throws IOException if no Manager answers in time
    * @throws RefusedException if it speaks another protocol
    * @throws UnavailableException if it takes no connection at present
    */
   static Line connect(Path socket, Duration deadline) throws IOException {
-    SocketChannel channel = SocketChannel.open(UnixDomainSocketAddress.of(socket));
+    SocketChannel channel = UnixSocket.connect(socket, deadline);
     Line line = new Line(new Connection(channel, Protocol.MAX_FRAME_BYTES), deadline);
     try {
       line.welcome = line.greet();

@@ -7,17 +7,20 @@ import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.Session;
 import io.orbitkv.api.SessionSpec;
 import io.orbitkv.api.UnavailableException;
+import io.orbitkv.api.spi.HostRegion;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Request;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 
 /**
  * A cache that a node Manager owns, reached through its socket. Bytes are read and written in the Manager's arena, which
@@ -40,6 +43,7 @@ public final class ManagerClient implements Cache {
 
   private final Path socket;
   private final Duration deadline;
+  private final Function<MemorySegment, HostRegion> mapped;
   /** A permit for each reason to look after sessions; taken all at once. */
   private final Semaphore work = new Semaphore(0);
   private final Thread keeper;
@@ -47,9 +51,10 @@ public final class ManagerClient implements Cache {
   private Line line;
   private volatile boolean closed;
 
-  private ManagerClient(Path socket, Duration deadline) {
+  private ManagerClient(Path socket, Duration deadline, Function<MemorySegment, HostRegion> mapped) {
     this.socket = socket.toAbsolutePath();
     this.deadline = deadline;
+    this.mapped = mapped;
     this.keeper = Thread.ofPlatform().daemon().name("orbitkv-client").unstarted(this::keep);
   }
 
@@ -70,7 +75,16 @@ public final class ManagerClient implements Cache {
    * @param deadline how long a request may take before its connection is given up
    */
   public static ManagerClient open(Path socket, Duration deadline) {
-    ManagerClient client = new ManagerClient(socket, deadline);
+    return open(socket, deadline, arena -> () -> {});
+  }
+
+  /**
+   * As {@link #open(Path, Duration)}, for a device that has to know the memory in which shards lie.
+   *
+   * @param mapped told of each arena when it is mapped; what it returns is closed before the arena is unmapped
+   */
+  public static ManagerClient open(Path socket, Duration deadline, Function<MemorySegment, HostRegion> mapped) {
+    ManagerClient client = new ManagerClient(socket, deadline, mapped);
     try {
       client.line = client.connect();
     } catch (IOException e) {
@@ -121,6 +135,11 @@ public final class ManagerClient implements Cache {
     }
   }
 
+  /** Returns which Manager answered last: one that was started in its place has another number. */
+  public synchronized long incarnation() {
+    return line.welcome().incarnation();
+  }
+
   @Override
   public boolean flush(Duration limit) throws InterruptedException {
     long end = System.nanoTime() + limit.toNanos();
@@ -157,6 +176,11 @@ public final class ManagerClient implements Cache {
 
   Line connect() throws IOException {
     return Line.connect(socket, deadline);
+  }
+
+  /** Tells of an arena that was mapped. */
+  HostRegion mapped(MemorySegment arena) {
+    return mapped.apply(arena);
   }
 
   /** Returns the folder that the Manager's files lie in. */

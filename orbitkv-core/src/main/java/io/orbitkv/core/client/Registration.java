@@ -1,6 +1,7 @@
 package io.orbitkv.core.client;
 
 import io.orbitkv.api.SessionSpec;
+import io.orbitkv.api.spi.HostRegion;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Request;
 import java.io.IOException;
@@ -23,16 +24,19 @@ final class Registration {
   private final Reply.Registered registered;
   private final Arena arena = Arena.ofShared();
   private final MemorySegment memory;
+  private final HostRegion region;
   private final FileChannel witness;
   private final Runnable ended;
   /** Grants that are held, and requests under way that may bring one. */
   private int held;
   private boolean retired;
 
-  private Registration(Line line, Reply.Registered registered, Path folder, Runnable ended) throws IOException {
+  private Registration(Line line, Reply.Registered registered, ManagerClient client, Runnable ended)
+      throws IOException {
     this.line = line;
     this.registered = registered;
     this.ended = ended;
+    Path folder = client.folder();
     Reply.Welcome welcome = line.welcome();
     try (FileChannel file = FileChannel.open(
         folder.resolve(welcome.arena()), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
@@ -47,6 +51,7 @@ final class Registration {
         throw new IOException("witness " + registered.witness() + " is locked by another process");
       }
       this.witness = opened;
+      this.region = client.mapped(memory);
     } catch (IOException | RuntimeException e) {
       if (opened != null) {
         opened.close();
@@ -63,12 +68,12 @@ final class Registration {
    * @throws io.orbitkv.api.RefusedException if the Manager does not take this member
    * @throws io.orbitkv.api.UnavailableException if it takes none at present
    */
-  static Registration over(Line line, Path folder, SessionSpec spec, Membership membership, Runnable ended)
-      throws IOException {
+  static Registration over(
+      Line line, ManagerClient client, SessionSpec spec, Membership membership, Runnable ended) throws IOException {
     Reply reply = line.call(new Request.Register(spec.instance(), membership.incarnation(), spec.namespace().digest(),
         spec.layout().ranks(), spec.layout().shardBytes(), spec.blockTokens(), membership.member()));
     return switch (reply) {
-      case Reply.Registered registered -> new Registration(line, registered, folder, ended);
+      case Reply.Registered registered -> new Registration(line, registered, client, ended);
       case Reply.Refused refused -> throw Line.error(refused);
       default -> throw line.unexpected(reply);
     };
@@ -129,6 +134,7 @@ final class Registration {
   }
 
   private void end() {
+    region.close();
     arena.close();
     ended.run();
   }

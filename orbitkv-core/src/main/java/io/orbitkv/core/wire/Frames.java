@@ -19,7 +19,7 @@ import java.time.Duration;
  *
  * <p>Used by one thread at a time; any thread may close it, which ends a call under way. Without a limit a call blocks
  * in the channel itself. The first call with a limit makes the channel non-blocking, from when on calls wait in a
- * selector.
+ * selector, until {@link #dropLimits}.
  */
 public final class Frames implements AutoCloseable {
 
@@ -82,6 +82,16 @@ public final class Frames implements AutoCloseable {
   /** As {@link #receive()}, but only so long; when the limit has passed, the connection is closed. */
   public PackReader receive(Duration limit) throws IOException {
     return receive(Deadline.in(limit));
+  }
+
+  /** Goes back to calls without a limit that block in the channel itself, which costs less than a selector. */
+  public void dropLimits() throws IOException {
+    Selector waiting = selector;
+    if (waiting != null) {
+      waiting.close();
+      selector = null;
+      channel.configureBlocking(true);
+    }
   }
 
   @Override

@@ -118,6 +118,11 @@ public final class PackReader {
 
   /** Reads a text of at most {@link Protocol#MAX_TEXT_BYTES} bytes. */
   public String text(String field) throws MalformedException {
+    return text(field, Protocol.MAX_TEXT_BYTES);
+  }
+
+  /** Reads a text of at most {@code most} bytes. */
+  public String text(String field, int most) throws MalformedException {
     int form = form(field);
     int size = switch (form) {
       case 0xd9, 0xda, 0xdb -> length(field, form - 0xd9);
@@ -128,8 +133,8 @@ public final class PackReader {
         yield form & 0x1f;
       }
     };
-    if (size < 0 || size > Protocol.MAX_TEXT_BYTES) {
-      throw wrong(field, "at most " + Protocol.MAX_TEXT_BYTES + " bytes of text", Integer.toUnsignedString(size));
+    if (size < 0 || size > most) {
+      throw wrong(field, "at most " + most + " bytes of text", Integer.toUnsignedString(size));
     }
     ByteBuffer utf8 = take(field, size);
     try {

@@ -86,10 +86,19 @@ public final class PackWriter {
    * @throws RefusedException if it is longer than {@link Protocol#MAX_TEXT_BYTES}
    */
   public void text(String value) {
+    text(value, Protocol.MAX_TEXT_BYTES);
+  }
+
+  /**
+   * As {@link #text(String)}, with another bound.
+   *
+   * @param most most bytes in UTF-8
+   */
+  public void text(String value, int most) {
     byte[] utf8 = value.getBytes(StandardCharsets.UTF_8);
-    if (utf8.length > Protocol.MAX_TEXT_BYTES) {
+    if (utf8.length > most) {
       throw new RefusedException("text '" + value.substring(0, 32) + "...' has " + utf8.length
-          + " bytes, expected at most " + Protocol.MAX_TEXT_BYTES);
+          + " bytes, expected at most " + most);
     }
     if (utf8.length < 32) {
       target.room(1).put((byte) (0xa0 | utf8.length));

@@ -12,6 +12,7 @@ import io.orbitkv.api.UnavailableException;
 import io.orbitkv.api.spi.PageLayout;
 import io.orbitkv.api.spi.PoolLayout;
 import io.orbitkv.core.EmbeddedCache;
+import io.orbitkv.core.wire.OtherUser;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
@@ -485,6 +486,34 @@ class AgentTest {
       assertThat(channel.read(ByteBuffer.allocate(1))).isEqualTo(-1);
     }
     FakeEngine.open(agent, folder).close();
+  }
+
+  @Test
+  void anotherUser_isCutOff() throws IOException, InterruptedException {
+    assertThat(OtherUser.connect(agent.socket(), folder)).isEmpty();
+    FakeEngine.open(agent, folder).close();
+  }
+
+  @Test
+  void whoeverIsSilentOrStopsInTheMiddle_keepsOthersWaitingNoLongerThanTheLimit() throws IOException {
+    agent.close();
+    Duration limit = Duration.ofSeconds(1);
+    agent = Agent.start(new AgentOptions(agent.socket(), device, CacheLink.embedded(cache)), limit);
+    try (SocketChannel silent = SocketChannel.open(UnixDomainSocketAddress.of(agent.socket()));
+        SocketChannel half = SocketChannel.open(UnixDomainSocketAddress.of(agent.socket()));
+        FakeEngine greeted = FakeEngine.connect(agent, folder)) {
+      half.write(ByteBuffer.wrap(new byte[] {0, 0, 0, 9, (byte) 0x94}));
+      assertThat(silent.read(ByteBuffer.allocate(1))).isEqualTo(-1);
+      assertThat(half.read(ByteBuffer.allocate(1))).isEqualTo(-1);
+      assertThat(greeted.hello()).isInstanceOf(AgentReply.Welcome.class);
+      try (FakeEngine engine = FakeEngine.open(agent, folder)) {
+        // Whoever is open may say nothing for as long as it likes: another one waits for it.
+        FakeEngine next = FakeEngine.connect(agent, folder);
+        assertThatThrownBy(() -> next.call(new AgentRequest.Close(), limit.multipliedBy(2)))
+            .isInstanceOf(SocketTimeoutException.class);
+        engine.store(chain, 5, 0, 1, 2, 3);
+      }
+    }
   }
 
   @Test

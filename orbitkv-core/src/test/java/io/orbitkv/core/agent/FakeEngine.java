@@ -51,7 +51,7 @@ final class FakeEngine implements AutoCloseable {
 
   /** Connects, and says nothing yet. */
   static FakeEngine connect(Agent agent, Path folder) throws IOException {
-    return new FakeEngine(AgentConnection.to(agent.socket()), folder);
+    return new FakeEngine(AgentConnection.to(agent.socket(), LIMIT), folder);
   }
 
   /** Connects and opens. */

@@ -40,6 +40,11 @@ final class HeldDevice implements Device {
   }
 
   @Override
+  public EnginePages open(String memory, PoolLayout layout) {
+    return cpu.open(memory, layout);
+  }
+
+  @Override
   public Transfer save(EnginePages pages, int[] pageIds, MemorySegment[] shards) {
     return begin(() -> cpu.save(pages, pageIds, shards));
   }

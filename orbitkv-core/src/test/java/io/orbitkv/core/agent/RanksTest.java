@@ -75,7 +75,8 @@ class RanksTest {
 
   @Test
   void bothRanksSaveAndLoad_byTheLeaseOfTheirScheduler() throws Exception {
-    try (ManagerLink link0 = new ManagerLink(manager.socket()); ManagerLink link1 = new ManagerLink(manager.socket());
+    try (ManagerLink link0 = new ManagerLink(manager.socket(), device);
+        ManagerLink link1 = new ManagerLink(manager.socket(), device);
         Agent agent0 = agent(link0, 0); Agent agent1 = agent(link1, 1);
         FakeEngine rank0 = engine(agent0, 0); FakeEngine rank1 = engine(agent1, 1);
         ManagerClient client = ManagerClient.open(manager.socket());
@@ -99,7 +100,8 @@ class RanksTest {
 
   @Test
   void aManagerThatEndsWhileCopiesRun_costsNeitherLoadsNorTheEngine() throws Exception {
-    try (ManagerLink link0 = new ManagerLink(manager.socket()); ManagerLink link1 = new ManagerLink(manager.socket());
+    try (ManagerLink link0 = new ManagerLink(manager.socket(), device);
+        ManagerLink link1 = new ManagerLink(manager.socket(), device);
         Agent agent0 = agent(link0, 0); Agent agent1 = agent(link1, 1);
         FakeEngine rank0 = engine(agent0, 0); FakeEngine rank1 = engine(agent1, 1);
         ManagerClient client = ManagerClient.open(manager.socket());

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.wire.OtherUser;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Reply.Refusal;
@@ -89,6 +90,28 @@ class ConnectionsTest {
       assertThat(bench.manager.status().quarantine().getFirst().bytes())
           .isEqualTo((long) save.shardsAt().length * ManagerBench.SHARD_BYTES);
       assertThat(other.call(new Request.Stats())).isInstanceOf(Reply.Statistics.class);
+    }
+  }
+
+  @Test
+  void anotherUser_isRefusedBeforeAnythingIsRead() throws IOException, InterruptedException {
+    try (ManagerBench bench = new ManagerBench(folder)) {
+      assertThat(OtherUser.connect(bench.manager.socket(), folder)).contains("the cache is user root's, and you are ");
+      try (Caller own = bench.caller()) {
+        assertThat(own.call(new Request.Stats())).isInstanceOf(Reply.Statistics.class);
+      }
+    }
+  }
+
+  @Test
+  void whoeverIsSilentOrStopsInTheMiddle_isCutOff_andWhoeverGreetedIsNot() throws IOException {
+    try (ManagerBench bench = new ManagerBench(folder); Caller silent = Caller.silent(bench.manager.socket());
+        Caller half = Caller.silent(bench.manager.socket()); Caller greeted = bench.caller()) {
+      half.channel.write(ByteBuffer.wrap(new byte[] {0, 0, 0, 9, (byte) 0x96}));
+      // Blocks until the Manager closes; nothing is said before.
+      assertThat(silent.channel.read(ByteBuffer.allocate(1))).isEqualTo(-1);
+      assertThat(half.channel.read(ByteBuffer.allocate(1))).isEqualTo(-1);
+      assertThat(greeted.call(new Request.Stats())).isInstanceOf(Reply.Statistics.class);
     }
   }
 

@@ -99,7 +99,7 @@ final class ContentDigest {
   }
 
   /** Returns the digest of small parts from all over the file. */
-  private Digest sample(FileChannel channel, long size) throws IOException {
+  Digest sample(FileChannel channel, long size) throws IOException {
     MessageDigest sha = sha256();
     for (int i = 0; i < SAMPLES; i++) {
       long at = Math.max(0, size - SAMPLE_BYTES) / (SAMPLES - 1) * i;

@@ -48,8 +48,8 @@ final class RequestTable {
   /**
    * Returns a request that may be new, with hashes that continue its chain.
    *
-   * @return the request; nothing if there is no room, or if it is not what it was thought to be, and then it is not known
-   *     any more or never was
+   * @return the request; nothing if there is no room, or if it is not what it was thought to be, and then it is not
+   *     known any more or never was
    */
   Optional<EngineRequest> take(String id, int firstHash, PrefixChain hashes) {
     EngineRequest request = known.get(id);

@@ -16,8 +16,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * The scheduler's place in its instance. It outlives the scheduler's connection: a member that leaves ends the instance's
- * generation, and with it what workers have under way.
+ * The scheduler's place in its instance. It outlives the scheduler's connection: a member that leaves ends the
+ * instance's generation, and with it what workers have under way.
  *
  * <p>The session belongs to the cache's thread; what is asked of others is thread-safe.
  */

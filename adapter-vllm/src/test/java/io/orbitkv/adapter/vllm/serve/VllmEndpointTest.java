@@ -28,8 +28,10 @@ import io.orbitkv.core.wire.Protocol;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -221,6 +223,51 @@ class VllmEndpointTest {
     }
     try (FakeConnector restarted = connect()) {
       assertThat(restarted.lookup("reader", 0, 100, chain)).isEqualTo(new Matched(Standing.HIT, 64));
+    }
+  }
+
+  @Test
+  void whatIsOnTheSsdOnly_isReadWhileTheRequestIsDeferred() throws Exception {
+    manager.close();
+    manager = Manager.builder().runtimeDirectory(runtime).dram(ByteSize.parse("16MiB"))
+        .ssd(folder.resolve("ssd"), ByteSize.parse("64MiB")).storage("file").open();
+    startWorker();
+    PrefixChain chain = chain(1, 4);
+    try (FakeConnector connector = connect()) {
+      store(connector, chain, 10, 11, 12, 13);
+      assertThat(manager.flush(FakeConnector.LIMIT)).isTrue();
+      while (manager.status().cache().blocksDram() > 0) {
+        manager.evict(ByteSize.parse("16MiB"));
+      }
+      assertThat(connector.lookup("reader", 0, 130, chain)).isEqualTo(new Matched(Standing.HIT, 128));
+      SchedulerReply.Load load = connector.allocate("reader", 128, 20, 21, 22, 23, 24).loads().getFirst();
+      try (RestoreGrant grant = rank.restore(load.lease(), 0)) {
+        assertThat(Integer.reverseBytes(grant.shard(3).get(ValueLayout.JAVA_INT, 0))).isEqualTo(13);
+      }
+      assertThat(manager.status().cache().blocksHitSsd()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void managerThatHangs_holdsUpNoLookup() throws IOException {
+    startWorker();
+    try (FakeConnector connector = connect()) {
+      rank.close();
+      worker.close();
+      worker = null;
+      manager.close();
+      try (ServerSocketChannel hanging = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+        // It takes connections, and says nothing.
+        hanging.bind(UnixDomainSocketAddress.of(manager.socket()));
+        for (int i = 0; i < 100; i++) {
+          String request = "r" + i;
+          assertThat(connector.call(new SchedulerRequest.Lookup(request, 0, 100, 0, chain(i, 2)),
+              SchedulerReply.Matched.class).standing()).isIn(Standing.NONE, Standing.DEFER);
+        }
+        assertThat(connector.finish("r0").loads()).isEmpty();
+      } finally {
+        Files.delete(manager.socket());
+      }
     }
   }
 

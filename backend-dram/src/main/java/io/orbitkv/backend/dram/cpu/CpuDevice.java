@@ -26,6 +26,13 @@ final class CpuDevice implements Device {
   }
 
   @Override
+  public EnginePages open(String memory, PoolLayout layout) {
+    requireOpen();
+    PoolFile file = PoolFile.map(memory, layout);
+    return new HostPages(layout, file.pool(), file::close);
+  }
+
+  @Override
   public Transfer save(EnginePages pages, int[] pageIds, MemorySegment[] shards) {
     HostPages own = check(pages, pageIds, shards);
     for (int i = 0; i < shards.length; i++) {

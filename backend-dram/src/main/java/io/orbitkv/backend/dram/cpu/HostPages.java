@@ -15,12 +15,20 @@ final class HostPages implements EnginePages {
   private final MemorySegment pool;
   /** The pool's bytes, of no arena. */
   private final MemorySegment bytes;
+  private final Runnable unmap;
   private final List<Stripe> stripes;
   private final int[] stripeOfLayer;
   private final int shardBytes;
   private volatile boolean closed;
 
   HostPages(PoolLayout layout, MemorySegment pool) {
+    this(layout, pool, () -> {});
+  }
+
+  /**
+   * @param unmap gives the pool up when the pages are closed
+   */
+  HostPages(PoolLayout layout, MemorySegment pool, Runnable unmap) {
     if (pool.byteSize() < layout.poolBytes()) {
       throw new RefusedException("engine pool has " + pool.byteSize() + " bytes, expected at least "
           + layout.poolBytes() + " for " + layout);
@@ -28,6 +36,7 @@ final class HostPages implements EnginePages {
     this.layout = layout;
     this.pool = pool;
     this.bytes = ofNoArena(pool);
+    this.unmap = unmap;
     this.stripes = Stripe.of(layout);
     this.stripeOfLayer = Stripe.ofLayers(layout);
     this.shardBytes = layout.shardBytes();
@@ -73,6 +82,9 @@ final class HostPages implements EnginePages {
 
   @Override
   public void close() {
-    closed = true;
+    if (!closed) {
+      closed = true;
+      unmap.run();
+    }
   }
 }

@@ -1,0 +1,98 @@
+package io.orbitkv.backend.gpu.cuda.device;
+
+import io.orbitkv.api.spi.PageLayout;
+import io.orbitkv.api.spi.PoolLayout;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Neighbouring layers that arrive together.
+ *
+ * @param runs what is copied of each block
+ */
+record Band(List<Run> runs) {
+
+  /** A layer's piece of every page. */
+  private record Piece(long address, long pageStride, int bytes, int shardAt) {
+
+    boolean continues(Piece last) {
+      return pageStride == last.pageStride && address == last.address + last.bytes
+          && last.bytes <= Integer.MAX_VALUE - bytes;
+    }
+
+    Piece with(Piece next) {
+      return new Piece(address, pageStride, bytes + next.bytes, shardAt);
+    }
+  }
+
+  /** Returns the bands of a pool, in the order of its layers. */
+  static List<Band> of(PoolLayout layout, PoolAddresses addresses, int count, int batchFrom) {
+    int layers = layout.layers();
+    int bands = Math.min(count, layers);
+    List<Band> made = new ArrayList<>();
+    List<Piece> pieces = new ArrayList<>();
+    int shardAt = 0;
+    int layer = 0;
+    for (PageLayout group : layout.groups()) {
+      for (int i = 0; i < group.layers(); i++, layer++) {
+        long first = group.offset(i, 0);
+        long end = group.offset(i, group.pages() - 1) + group.pageBytes();
+        pieces.add(new Piece(addresses.address(first, end), group.pageStride(), group.pageBytes(), shardAt));
+        shardAt += group.pageBytes();
+        if (bandOf(layer, layers, bands) != bandOf(layer + 1, layers, bands)) {
+          made.add(new Band(runs(merged(pieces), batchFrom)));
+          pieces.clear();
+        }
+      }
+    }
+    return List.copyOf(made);
+  }
+
+  /** Returns which of so many bands a layer is in. */
+  static int bandOf(int layer, int layers, int bands) {
+    return (int) ((long) layer * bands / layers);
+  }
+
+  private static List<Piece> merged(List<Piece> pieces) {
+    List<Piece> merged = new ArrayList<>();
+    for (Piece piece : pieces) {
+      if (!merged.isEmpty() && piece.continues(merged.getLast())) {
+        merged.add(merged.removeLast().with(piece));
+      } else {
+        merged.add(piece);
+      }
+    }
+    return merged;
+  }
+
+  private static List<Run> runs(List<Piece> pieces, int batchFrom) {
+    List<Run> runs = new ArrayList<>();
+    for (int first = 0; first < pieces.size();) {
+      Piece piece = pieces.get(first);
+      int rows = rows(pieces, first, batchFrom);
+      long pitch = rows > 1 ? pieces.get(first + 1).address - piece.address : 0;
+      runs.add(new Run(piece.address, piece.pageStride, pitch, piece.bytes, rows, piece.shardAt));
+      first += rows;
+    }
+    return List.copyOf(runs);
+  }
+
+  /** Returns how many pieces from the first on are alike and equally far apart. */
+  private static int rows(List<Piece> pieces, int first, int batchFrom) {
+    Piece piece = pieces.get(first);
+    if (piece.bytes >= batchFrom || first + 1 == pieces.size()) {
+      return 1;
+    }
+    long pitch = pieces.get(first + 1).address - piece.address;
+    int rows = 1;
+    while (pitch > piece.bytes && first + rows < pieces.size()) {
+      Piece next = pieces.get(first + rows);
+      if (next.bytes != piece.bytes || next.pageStride != piece.pageStride
+          || next.address != piece.address + rows * pitch) {
+        break;
+      }
+      rows++;
+    }
+    return rows;
+  }
+}

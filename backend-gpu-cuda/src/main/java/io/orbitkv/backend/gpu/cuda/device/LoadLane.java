@@ -1,0 +1,107 @@
+package io.orbitkv.backend.gpu.cuda.device;
+
+import io.orbitkv.api.ClosedException;
+import io.orbitkv.api.UnavailableException;
+import java.util.HashSet;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+
+/** Loads, which are enqueued at once on their callers' threads: the first copy runs while the last is enqueued. */
+final class LoadLane implements AutoCloseable {
+
+  /** Most loads that are not drained. */
+  static final int MAX_LOADS = 4096;
+
+  private final CopyLane lane;
+  private final EventPool events;
+  private final Watch watch;
+  private final LoadsUnderWay underWay;
+  private final Set<RestoreTransfer> loads = new HashSet<>();
+  private boolean closed;
+
+  LoadLane(CopyLane lane, EventPool events, Watch watch, LoadsUnderWay underWay) {
+    this.lane = lane;
+    this.events = events;
+    this.watch = watch;
+    this.underWay = underWay;
+  }
+
+  synchronized RestoreTransfer begin(GpuPages pages, BlockCopies blocks, CopyMode mode, OptionalLong fence) {
+    if (closed) {
+      throw new ClosedException("device cuda was closed");
+    }
+    if (loads.size() >= MAX_LOADS) {
+      throw new UnavailableException(
+          "device cuda has " + MAX_LOADS + " loads under way, which is its bound; wait until some are drained");
+    }
+    long[] bandEvents = takeEvents(pages.loadBands().size());
+    Optional<KernelBlocks> kernelBlocks = Optional.empty();
+    Throwable failure = null;
+    int band = 0;
+    try {
+      fence.ifPresent(lane::follow);
+      if (mode == CopyMode.KERNEL && blocks.count() > 0) {
+        kernelBlocks = Optional.of(lane.kernelBlocks(blocks, 0, blocks.count()));
+      }
+      for (; band < bandEvents.length; band++) {
+        if (kernelBlocks.isPresent()) {
+          lane.kernel(pages, band, kernelBlocks.get());
+        } else {
+          lane.direct(pages.loadBands().get(band), blocks, 0, blocks.count());
+        }
+        lane.record(bandEvents[band]);
+      }
+    } catch (RuntimeException e) {
+      failure = e;
+    }
+    try {
+      // Behind whatever was enqueued, also if that was not all.
+      for (; band < bandEvents.length; band++) {
+        lane.record(bandEvents[band]);
+      }
+    } catch (UnavailableException e) {
+      throw watch.unknown(e.getMessage());
+    }
+    underWay.begin();
+    Optional<KernelBlocks> used = kernelBlocks;
+    RestoreTransfer[] made = new RestoreTransfer[1];
+    made[0] = new RestoreTransfer(pages, watch, bandEvents, failure, () -> ended(made[0], bandEvents, used));
+    loads.add(made[0]);
+    return made[0];
+  }
+
+  private long[] takeEvents(int count) {
+    long[] taken = new long[count];
+    for (int i = 0; i < count; i++) {
+      taken[i] = events.take();
+    }
+    return taken;
+  }
+
+  private void ended(RestoreTransfer load, long[] bandEvents, Optional<KernelBlocks> kernelBlocks) {
+    for (long event : bandEvents) {
+      events.give(event);
+    }
+    kernelBlocks.ifPresent(lane::give);
+    underWay.end();
+    synchronized (this) {
+      loads.remove(load);
+    }
+  }
+
+  /** Takes no more, and returns when those that were taken are drained. */
+  @Override
+  public void close() {
+    Set<RestoreTransfer> left;
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      left = Set.copyOf(loads);
+    }
+    left.forEach(RestoreTransfer::awaitDrained);
+    lane.close();
+  }
+}

@@ -1,0 +1,254 @@
+"""An engine's pages through agent and Manager on a GPU: bytes, time, and what is left when the engine is killed.
+
+    end_to_end.py FOLDER COMMAND...    COMMAND starts orbitkv; FOLDER is private and in shared memory
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from orbitkv_agent import AgentClient, PageGroup
+from orbitkv_agent.cuda_pool import CudaPool, MemoryRange, NotExportableError
+
+PIECE, LAYERS, PAGES, BLOCKS = 65536, 36, 4096, 57
+SHARD = PIECE * LAYERS
+STRIDE = PIECE * PAGES
+
+cuda = ctypes.CDLL("libcuda.so.1")
+
+
+def call(name: str, *arguments: object) -> None:
+    result = getattr(cuda, name)(*arguments)
+    if result:
+        raise RuntimeError(f"{name}: {result}")
+
+
+def start_cuda() -> None:
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    call("cuInit", 0)
+    call("cuDeviceGet", ctypes.byref(device), 0)
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    call("cuCtxSetCurrent", context)
+
+
+def free_bytes() -> int:
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+    return free.value
+
+
+def allocate(size: int) -> int:
+    address = ctypes.c_uint64()
+    call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+    return address.value
+
+
+def chain(seed: int, blocks: int = BLOCKS) -> bytes:
+    return b"".join(hashlib.sha256(f"{seed}/{i}".encode()).digest() for i in range(blocks))
+
+
+def write(pool: int, page: int, content: bytes) -> None:
+    for layer in range(LAYERS):
+        piece = content[layer * PIECE : (layer + 1) * PIECE]
+        call("cuMemcpyHtoD_v2", ctypes.c_uint64(pool + layer * STRIDE + page * PIECE), piece, ctypes.c_size_t(PIECE))
+
+
+def read(pool: int, page: int) -> bytes:
+    piece = ctypes.create_string_buffer(PIECE)
+    content = b""
+    for layer in range(LAYERS):
+        call("cuMemcpyDtoH_v2", piece, ctypes.c_uint64(pool + layer * STRIDE + page * PIECE), ctypes.c_size_t(PIECE))
+        content += piece.raw
+    return content
+
+
+class Engine:
+    def __init__(self, folder: str, name: str) -> None:
+        self.address = allocate(STRIDE * LAYERS)
+        self.pool = CudaPool([MemoryRange(self.address, STRIDE * LAYERS)])
+        self.agent = AgentClient(
+            f"{folder}/agent/agent.sock", instance=name, incarnation=time.time_ns(), namespace=b"\1" * 32,
+            groups=[PageGroup(0, LAYERS, PAGES, PIECE, STRIDE, PIECE)], memory=self.pool.memory, deadline_s=10,
+        )
+
+    def save(self, hashes: bytes, pages: list[int]) -> int:
+        self.pool.record(0)
+        return self.finish(self.agent.save(hashes, 0, pages))
+
+    def load(self, operation: int, hashes: bytes, pages: list[int]) -> int:
+        answer = self.agent.query(operation, 0, hashes)
+        if answer.lease is None:
+            raise RuntimeError(f"no hit: {answer}")
+        self.pool.record(0)
+        blocks = self.finish(self.agent.load(answer.lease, pages))
+        self.agent.release(answer.lease)
+        return blocks
+
+    def finish(self, transfer: object) -> int:
+        if transfer is None:
+            raise RuntimeError("the agent took nothing")
+        while True:
+            for finished in self.agent.progress(wait_s=0.5):
+                if finished.transfer is transfer:
+                    return finished.blocks
+
+
+def wait_for(process: subprocess.Popen[str], word: str) -> None:
+    assert process.stdout
+    line = process.stdout.readline()
+    if word not in line:
+        raise RuntimeError(f"expected {word}, found {line!r}")
+    print(line, end="", flush=True)
+
+
+def pinned(engine: Engine) -> float:
+    """Saves one block until the agent takes it: it refuses while its memory is not pinned. Returns the seconds."""
+    began = time.monotonic()
+    while engine.agent.save(chain(1000 + int(began * 1000) % 1000, 1), 0, [0]) is None:
+        time.sleep(0.005)
+        if time.monotonic() - began > 60:
+            raise RuntimeError("nothing is saved for a minute")
+    engine.agent.progress(wait_s=1)
+    return time.monotonic() - began
+
+
+def bare() -> float:
+    """Returns the seconds of one copy of as many bytes."""
+    size = SHARD * BLOCKS
+    host, stream = ctypes.c_void_p(), ctypes.c_void_p()
+    call("cuMemHostAlloc", ctypes.byref(host), ctypes.c_size_t(size), 0)
+    call("cuStreamCreate", ctypes.byref(stream), 1)
+    device = allocate(size)
+    times = []
+    for _ in range(21):
+        began = time.perf_counter()
+        call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(device), host, ctypes.c_size_t(size), stream)
+        call("cuStreamSynchronize", stream)
+        times.append(time.perf_counter() - began)
+    call("cuMemFree_v2", ctypes.c_uint64(device))
+    call("cuMemFreeHost", host)
+    return sorted(times)[10]
+
+
+def check(folder: str) -> None:
+    engine = Engine(folder, "engine")
+    print(f"memory pinned, as far as a save needs it, after {pinned(engine):.2f} s")
+    contents = [os.urandom(SHARD) for _ in range(BLOCKS)]
+    pages = [(i * 71) % PAGES for i in range(BLOCKS)]
+    for page, content in zip(pages, contents):
+        write(engine.address, page, content)
+    if engine.save(chain(1), pages) != BLOCKS:
+        raise RuntimeError("not every block was committed")
+    others = [(i * 37 + 5) % PAGES for i in range(BLOCKS)]
+    if engine.load(1, chain(1), others) != BLOCKS:
+        raise RuntimeError("not every block was loaded")
+    for page, content in zip(others, contents):
+        if read(engine.address, page) != content:
+            raise RuntimeError(f"page {page} has other bytes")
+    print(f"{BLOCKS} blocks of {SHARD} bytes saved and loaded through agent and Manager: every byte as expected")
+    # The first hundreds are for the JVM's compiler.
+    times, saves = [], []
+    for i in range(800):
+        began = time.perf_counter()
+        engine.load(10 + i, chain(1), others)
+        times.append(time.perf_counter() - began)
+    for i in range(200):
+        hashes = chain(100 + i)
+        began = time.perf_counter()
+        engine.save(hashes, pages)
+        saves.append(time.perf_counter() - began)
+    one, load, save = bare(), sorted(times[-101:])[50], sorted(saves[-51:])[25]
+    size = SHARD * BLOCKS
+    print(f"| {size / 2**20:.1f} MiB through agent and Manager | load {load * 1e6:.0f} us, {size / load / 1e9:.1f} GB/s"
+          f" | save {save * 1e6:.0f} us, {size / save / 1e9:.1f} GB/s | one copy {one * 1e6:.0f} us |")
+    # For the engine that is killed.
+    engine.save(chain(1), others)
+    engine.agent.close()
+
+
+def killed(folder: str) -> None:
+    """A child is the engine, is killed while it loads, and its memory is asked for until it is free."""
+    before = free_bytes()
+    child = subprocess.Popen([sys.executable, __file__, folder, "--engine"], stdout=subprocess.PIPE, text=True)
+    wait_for(child, "loading")
+    taken = before - free_bytes()
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    began = time.monotonic()
+    while before - free_bytes() > 64 << 20:
+        if time.monotonic() - began > 10:
+            raise RuntimeError(f"{before - free_bytes()} bytes are not free 10 s after the engine")
+        time.sleep(0.002)
+    print(f"killed engine: {taken / 2**30:.1f} GiB free again {(time.monotonic() - began) * 1000:.0f} ms after its end")
+
+
+def engine_until_killed(folder: str) -> None:
+    engine = Engine(folder, "killed")
+    engine.agent.query(0, 0, chain(1))
+    answer = engine.agent.query(1, 0, chain(1))
+    assert answer.lease is not None, answer
+    pinned(engine)
+    if engine.agent.load(answer.lease, list(range(BLOCKS))) is None:
+        raise RuntimeError("nothing is loading")
+    print("loading", flush=True)
+    time.sleep(600)
+
+
+def frameworks() -> None:
+    """What PyTorch gives out is exported, and what cannot be is refused with the setting."""
+    script = (
+        "import torch\n"
+        "from orbitkv_agent.cuda_pool import *\n"
+        "t = torch.zeros(64 << 20, dtype=torch.uint8, device='cuda')\n"
+        "p = CudaPool([MemoryRange(t.data_ptr() + 4096, 1 << 20)])\n"
+        "print('exported:', p.memory.split(',')[-2:])\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    environment = os.environ | {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    refused = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    if NotExportableError.__name__ not in refused.stderr:
+        raise RuntimeError(f"expandable segments are not refused: {refused.stdout} {refused.stderr}")
+    print("refused:", refused.stderr.strip().splitlines()[-1][:160])
+
+
+def main() -> None:
+    folder, command = sys.argv[1], sys.argv[2:]
+    start_cuda()
+    if command == ["--engine"]:
+        engine_until_killed(folder)
+        return
+    os.makedirs(f"{folder}/manager", mode=0o700)
+    os.makedirs(f"{folder}/agent", mode=0o700)
+    manager = subprocess.Popen(
+        [*command, "manager", "--runtime", f"{folder}/manager", "--dram", "4GiB", "--block-bytes", "2304KiB"],
+        stdout=subprocess.PIPE, text=True,
+    )
+    processes = [manager]
+    try:
+        wait_for(manager, "ready")
+        agent = subprocess.Popen(
+            [*command, "agent", "--socket", f"{folder}/agent/agent.sock", "--manager", f"{folder}/manager/manager.sock",
+             "--device", "cuda"],
+            stdout=subprocess.PIPE, text=True,
+        )
+        processes.append(agent)
+        wait_for(agent, "ready")
+        check(folder)
+        killed(folder)
+        if agent.poll() is not None:
+            raise RuntimeError(f"the agent ended with {agent.returncode} after its engine was killed")
+        frameworks()
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait(20)
+    print("end to end: ok")
+
+
+main()
