@@ -81,7 +81,7 @@ def engine_config(
         kv_load_failure_policy=policy, engine_id=engine_id,
         kv_connector_extra_config={"runtime_dir": os.path.join(folder, "run"), "model_digest": "ab" * 32, **(extra or {})},
     )
-    return VllmConfig(
+    config = VllmConfig(
         model_config=model,
         cache_config=cache,
         parallel_config=ParallelConfig(tensor_parallel_size=ranks, distributed_executor_backend="mp"),
@@ -93,6 +93,9 @@ def engine_config(
         kv_transfer_config=transfer,
         kv_events_config=KVEventsConfig(enable_kv_cache_events=True, publisher="null") if events else None,
     )
+    # As in the processes of one start, which have one object's copies.
+    config.instance_id = "start"
+    return config
 
 
 def cache_config(blocks: int, spec: Optional[FullAttentionSpec] = None) -> KVCacheConfig:
