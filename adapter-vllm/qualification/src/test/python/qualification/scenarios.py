@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -602,15 +603,24 @@ class Deployed(Group):
     def killed(self, scenario: Scenario) -> str:
         ssd = self.bench.folder / "deployed"
         ssd.mkdir()
-        settings = self.with_cache(None, dram="64MiB", ssd=f"{ssd}:512MiB")
-        server = self.bench.server(settings)
-        scenario.same(settings, {"cold": server.generate(long("cold"))}, long("cold"))
-        scenario.served(server, 0)
-        server.kill()
-        server = self.bench.server(settings)
-        scenario.same(settings, {"again": server.generate(long("again"))}, long("again"))
-        scenario.served(server, 20)
-        server.stop()
+        settings = self.with_cache(None, dram="64MiB", ssd=f"{ssd}:256MiB")
+        requests = [Request(f"served {number}", prompt(80 + number, 20 * BLOCK + 12)) for number in range(8)]
+        first = self.bench.server(settings)
+        for request in requests:
+            scenario.same(settings, {request.name: first.generate(request)}, request)
+        scenario.served(first, 0)
+        first.kill()
+        # An agent takes a while to be as fast as its deadlines are short, and a miss is for good: there is no way to
+        # empty this engine's own cache.
+        second = self.bench.server(settings)
+        for request in requests:
+            before = second.supplied(), second.loaded()
+            scenario.same(settings, {request.name: second.generate(request)}, request, uncounted=True)
+            if second.supplied() > before[0]:
+                break
+            time.sleep(1)
+        scenario.served(second, 20, before)
+        second.stop()
         return "hit from the SSD in the new server; its metrics say so"
 
 

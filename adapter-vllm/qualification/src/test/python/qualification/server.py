@@ -20,7 +20,7 @@ from qualification.engine import CONNECTOR, Outcome, Request, Settings
 from qualification.probe import probes
 from qualification.processes import await_end, descendants, name
 
-START_LIMIT = 180.0
+START_LIMIT = 300.0
 REQUEST_LIMIT = 60.0
 
 ENVIRONMENT = {
@@ -77,6 +77,14 @@ class Server:
         })
         choice = json.loads(answer)["choices"][0]
         return Outcome(tuple(choice["token_ids"]), choice["finish_reason"], 0)
+
+    def supplied(self) -> float:
+        """Tokens that OrbitKV supplied, as the scheduler counts them."""
+        return self.metric("vllm:external_prefix_cache_hits_total")
+
+    def loaded(self) -> float:
+        """Bytes that the connector has loaded."""
+        return self.metric("vllm:orbitkv_loaded_bytes_total")
 
     def metric(self, name: str) -> float:
         """The sum of a Prometheus metric over its labels."""
