@@ -267,9 +267,10 @@ class CudaDeviceTest {
     // Layers that lie apart are one copy a block; beyond the driver's pitch, a sliced one.
     "4, 4096, 65536, 4096, 3, STRIDED",
     "4, 4096, 2097152, 4096, 3, SLICED",
-    // Large pieces, and a block in one piece, go in a batch.
+    // Large pieces go in a batch, and so does a block in one piece unless it is small.
     "2, 262144, 2097152, 262144, 1, BATCH",
-    "4, 4096, 4096, 20480, 1, BATCH"
+    "4, 16384, 16384, 81920, 1, BATCH",
+    "4, 4096, 4096, 20480, 3, SINGLE"
   })
   void copyEngines_areUsedAsTheLayoutAllows(
       int layers, int bytes, long layerStride, long pageStride, int calls, FakeDriver.Call kind) {

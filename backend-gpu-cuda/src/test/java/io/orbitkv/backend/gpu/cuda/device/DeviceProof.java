@@ -567,7 +567,7 @@ final class DeviceProof {
       MemorySegment host = shared(arena, ARENA_BYTES);
       touch(host);
       String way = what.contains("kernel") ? "kernel" : "direct";
-      try (CudaDevice device = device(Map.of("loads", way, "saves", way, "yield-millis", "0"))) {
+      try (CudaDevice device = device(settings(way))) {
         HostRegion region = pinned(device, host);
         try (EnginePages pages = device.open(memory, layout)) {
           int[] ids = shuffled(new Random(3), layout.pages(), 448);
