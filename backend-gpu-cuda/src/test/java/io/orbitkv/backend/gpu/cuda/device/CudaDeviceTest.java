@@ -151,21 +151,46 @@ class CudaDeviceTest {
       host.fill((byte) 7);
       driver.record();
       Transfer load = device.restore(pages, new int[] {3}, shards(1));
-      Transfer save = device.save(pages, new int[] {5}, new MemorySegment[] {host.asSlice(1 << 20, 16384)});
-      // Later work of the engine's, which neither has to wait for.
+      MemorySegment saved = host.asSlice(1 << 20, 16384);
+      Transfer save = device.save(pages, new int[] {5}, new MemorySegment[] {saved});
+      for (int i = 0; i < 1000; i++) {
+        assertThat(load.drained() || save.drained()).isFalse();
+      }
+      assertThat(poolByte(0, 3)).isZero();
+      assertThat(saved.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 7);
+      driver.complete();
+      save.awaitDrained();
+      load.awaitDrained();
+      assertThat(poolByte(3, 3)).isEqualTo((byte) 7);
+      assertThat(saved.get(ValueLayout.JAVA_BYTE, 0)).isZero();
+    }
+  }
+
+  @Test
+  void loads_doNotWaitForLaterWorkOfTheEngine() {
+    try (EnginePages pages = open(true)) {
+      host.fill((byte) 7);
+      driver.record();
+      Transfer load = device.restore(pages, new int[] {3}, shards(1));
       driver.complete();
       driver.record();
       load.awaitDrained();
-      save.awaitDrained();
       assertThat(poolByte(3, 3)).isEqualTo((byte) 7);
-      Transfer next = device.restore(pages, new int[] {4}, shards(1));
-      for (int i = 0; i < 1000; i++) {
-        assertThat(next.drained()).isFalse();
+    }
+  }
+
+  @Test
+  void aSave_waitsOnTheGpuIfTheEngineNeverPauses() {
+    try (EnginePages pages = open(true)) {
+      driver.record();
+      Transfer save = device.save(pages, new int[] {5}, shards(1));
+      while (!save.enqueued()) {
+        Thread.onSpinWait();
       }
-      assertThat(poolByte(0, 4)).isZero();
       driver.complete();
-      next.awaitDrained();
-      assertThat(poolByte(3, 4)).isEqualTo((byte) 7);
+      driver.record();
+      save.awaitDrained();
+      assertThat(save.failure()).isEmpty();
     }
   }
 
