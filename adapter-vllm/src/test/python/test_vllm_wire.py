@@ -13,6 +13,7 @@ from fake_adapter import NAMESPACE, FakeAdapter
 from orbitkv_vllm import messages
 from orbitkv_vllm.messages import Standing
 from orbitkv_vllm.vllm_wire import AdapterClient, Identity, Instance
+from orbitkv_wire.messages import Refusal
 
 _IDENTITY = Identity("/models/m", b"", ("/adapters/a",), (("name", "value"),))
 _INSTANCE = Instance("engine", 7, 2, 4096, 16, 1000, True)
@@ -146,7 +147,7 @@ class AdapterClientTest(unittest.TestCase):
     def test_a_refusal_ends_the_connection_and_says_why(self) -> None:
         adapter = self.start()
         adapter._reply = lambda request: messages.Refused(  # type: ignore[method-assign]
-            messages.Refusal.REFUSED, "connector of another release")
+            Refusal.REFUSED, "connector of another release")
         self.assertFalse(self.client.prepare())
         self.assertEqual("REFUSED: connector of another release", self.client.trouble)
 
