@@ -11,9 +11,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * An adapter touches the API, and of the core only what is meant for it: the agent it stands beside, the client, messages
- * and lifecycles. It opens no cache, serves no Manager, and touches no provider interface: storage, memory and devices
- * are not its own.
+ * An adapter touches the API, and of the core only what is meant for it: the agent it stands beside, the client,
+ * messages and lifecycles. It opens no cache, serves no Manager, and touches no provider interface: storage, memory and
+ * devices are not its own.
  */
 class AdapterScopeTest {
 

@@ -17,10 +17,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * What a module shows. To all: the API its two packages, others at most the package of their own name and the doors that
- * the ownership table names, and backends, adapters and applications nothing, since they are reached by service or by
- * command. Internal packages may be shown to applications by name, which is how benchmarks measure a part alone; and the
- * core shows adapters by name what they are written with.
+ * What a module shows. To all: the API its two packages, others at most the package of their own name and the doors
+ * that the ownership table names, and backends, adapters and applications nothing, since they are reached by service or
+ * by command. Internal packages may be shown to applications by name, which is how benchmarks measure a part alone; and
+ * the core shows adapters by name what they are written with.
  */
 class ExportTest {
 

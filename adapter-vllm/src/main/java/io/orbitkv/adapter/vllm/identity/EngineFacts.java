@@ -49,8 +49,8 @@ record EngineFacts(Map<String, String> values) {
     List<String> missing = new ArrayList<>(REQUIRED);
     missing.removeAll(values.keySet());
     if (!missing.isEmpty()) {
-      throw new RefusedException("facts " + missing + " are not stated, and blocks that differ in them would be taken for "
-          + "one another; install the same release of the connector and of OrbitKV");
+      throw new RefusedException("facts " + missing + " are not stated, and blocks that differ in them would be taken "
+          + "for one another; install the same release of the connector and of OrbitKV");
     }
     return new EngineFacts(values);
   }

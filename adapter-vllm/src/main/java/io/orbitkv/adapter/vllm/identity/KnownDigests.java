@@ -17,12 +17,12 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Digests of files that were read before, kept in a file from one start to the next. A file that cannot be read, or that
- * is not as it was written, is as good as none: what it knew is computed again.
+ * Digests of files that were read before, kept in a file from one start to the next. A file that cannot be read, or
+ * that is not as it was written, is as good as none: what it knew is computed again.
  *
- * <p>A line a file: the stamp's numbers, the digest of a sample of the content, and that of the content. The last line is
- * the digest of those before it. The file is replaced as a whole; of two processes that do so at once one wins, and what
- * the other knew is computed again.
+ * <p>A line a file: the stamp's numbers, the digest of a sample of the content, and that of the content. The last line
+ * is the digest of those before it. The file is replaced as a whole; of two processes that do so at once one wins, and
+ * what the other knew is computed again.
  *
  * <p>Used by one thread.
  */

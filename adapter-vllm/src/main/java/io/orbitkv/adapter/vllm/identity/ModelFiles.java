@@ -12,8 +12,8 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The files that decide what a model computes: weights, configuration and code. Files beside them, such as a licence, do
- * not; neither do folders in the model's folder, which the engine does not read.
+ * The files that decide what a model computes: weights, configuration and code. Files beside them, such as a licence,
+ * do not; neither do folders in the model's folder, which the engine does not read.
  *
  * @param files each with its name; by name
  */

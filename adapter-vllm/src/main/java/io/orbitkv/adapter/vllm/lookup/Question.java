@@ -1,6 +1,6 @@
 package io.orbitkv.adapter.vllm.lookup;
 
-/** Whether a cache has the leading blocks of one chain. Used by one thread, which none of the methods holds up for long. */
+/** Whether a cache has the leading blocks of one chain. Used by one thread, which no method holds up for long. */
 public interface Question {
 
   /** Returns how it stands. After anything but {@link Finding.Open} the question has ended. */

@@ -35,7 +35,8 @@ public final class SessionQuestions implements Questions {
    * @param faults where a cache that fails is told
    * @param clock nanoseconds, as {@link System#nanoTime}
    */
-  public SessionQuestions(CacheThread thread, Supplier<Optional<Session>> sessions, FaultLog faults, LongSupplier clock) {
+  public SessionQuestions(
+      CacheThread thread, Supplier<Optional<Session>> sessions, FaultLog faults, LongSupplier clock) {
     this.thread = thread;
     this.sessions = sessions;
     this.faults = faults;

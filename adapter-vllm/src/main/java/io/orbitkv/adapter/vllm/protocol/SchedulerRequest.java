@@ -43,8 +43,8 @@ public sealed interface SchedulerRequest {
   record Fact(String name, String value) {}
 
   /**
-   * States which instance the scheduler is of. It ends an earlier connection that did so. Asked again with the same fields,
-   * whether there is a cache by now.
+   * States which instance the scheduler is of. It ends an earlier connection that did so. Asked again with the same
+   * fields, whether there is a cache by now.
    *
    * @param instance the instance's name, 1 to 128 characters
    * @param incarnation the number that all members of this start of the instance state
@@ -59,8 +59,8 @@ public sealed interface SchedulerRequest {
       int deferMillis, boolean saves) implements SchedulerRequest {}
 
   /**
-   * Asks how many tokens of a waiting request can be loaded. May be asked again at any time, also with another number of
-   * computed tokens: only {@link Allocated} takes the engine at its word.
+   * Asks how many tokens of a waiting request can be loaded. May be asked again at any time, also with another number
+   * of computed tokens: only {@link Allocated} takes the engine at its word.
    *
    * @param request the engine's id of the request
    * @param computedTokens tokens of whole blocks that the engine has itself
@@ -135,8 +135,8 @@ public sealed interface SchedulerRequest {
   record LoadEnded(String request, boolean loaded) {}
 
   /**
-   * Asks that nothing that was saved so far is found any more: the weights may have changed. It holds for this connection:
-   * an engine that has been reset says so again on every later one, before anything else.
+   * Asks that nothing that was saved so far is found any more: the weights may have changed. It holds for this
+   * connection: an engine that has been reset says so again on every later one, before anything else.
    */
   record Reset() implements SchedulerRequest {}
 

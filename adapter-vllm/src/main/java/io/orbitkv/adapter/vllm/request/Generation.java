@@ -6,8 +6,8 @@ import java.util.random.RandomGenerator;
 /**
  * What stands between an engine's hashes and the names under which blocks are stored. When the engine asks that nothing
  * saved so far be found any more, a new generation begins: its names are the hashes, changed by a mask that no other
- * generation has. A mask is random, so that nobody can come upon a name of one generation in another. The first has none:
- * an engine that was restarted finds what earlier starts saved in it.
+ * generation has. A mask is random, so that nobody can come upon a name of one generation in another. The first has
+ * none: an engine that was restarted finds what earlier starts saved in it.
  *
  * @param number how many resets the engine has seen
  * @param mask what every hash is changed by

@@ -170,6 +170,10 @@ public final class Requests implements AutoCloseable {
     if (allocated.externalTokens() > 0) {
       load(request, allocated);
     } else if (request.state() != RequestState.LOADING) {
+      if (request.state() == RequestState.COMPUTING) {
+        // Pages are given to what has none: it has lost those of before.
+        request.preempted();
+      }
       request.computing();
       request.pages().replace(allocated.pages());
     }
@@ -219,7 +223,8 @@ public final class Requests implements AutoCloseable {
    */
   private void save(EngineRequest request, int computedTokens) {
     SaveCursor cursor = request.cursor();
-    int end = Math.min(computedTokens / spec.blockTokens(), Math.min(request.chain().blocks(), request.pages().count()));
+    int named = Math.min(request.chain().blocks(), request.pages().count());
+    int end = Math.min(computedTokens / spec.blockTokens(), named);
     while (cursor.next() < end) {
       if (saves.isFull()) {
         // The cursor stays, and the next block that is completed catches up.

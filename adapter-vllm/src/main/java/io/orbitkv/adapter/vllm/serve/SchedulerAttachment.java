@@ -16,8 +16,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * The scheduler's place in its instance. It outlives the scheduler's connection: a member that leaves ends the instance's
- * generation, and with it what workers have under way.
+ * The scheduler's place in its instance. It outlives the scheduler's connection: a member that leaves ends the
+ * instance's generation, and with it what workers have under way.
  *
  * <p>The session belongs to the cache's thread; what is asked of others is thread-safe.
  */
@@ -27,6 +27,7 @@ final class SchedulerAttachment {
   private final Membership membership;
   private final CacheThread thread;
   private final CacheAttachment attachment;
+  private Optional<CompletableFuture<Boolean>> underWay = Optional.empty();
 
   SchedulerAttachment(CacheLink link, SessionSpec spec, Membership membership, CacheThread thread, FaultLog faults) {
     this.spec = spec;
@@ -45,32 +46,42 @@ final class SchedulerAttachment {
   }
 
   /**
-   * Returns whether there is a cache, and waits a while for it. If it takes longer, it goes on.
+   * Returns whether there is a cache, and waits a while for it. If it takes longer, it goes on, and the next call is
+   * told what came of it.
    *
    * @throws io.orbitkv.api.RefusedException if what was stated cannot be served
    */
-  boolean attach(Duration limit) {
-    CompletableFuture<Boolean> attached = new CompletableFuture<>();
-    thread.run(() -> {
-      try {
-        attached.complete(session().isPresent());
-      } catch (RuntimeException e) {
-        attached.completeExceptionally(e);
-      }
-    });
+  synchronized boolean attach(Duration limit) {
+    CompletableFuture<Boolean> attempt = underWay.orElseGet(this::begin);
+    underWay = Optional.of(attempt);
     try {
-      return attached.get(limit.toNanos(), TimeUnit.NANOSECONDS);
+      boolean attached = attempt.get(limit.toNanos(), TimeUnit.NANOSECONDS);
+      underWay = Optional.empty();
+      return attached;
     } catch (TimeoutException e) {
       return false;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return false;
     } catch (ExecutionException e) {
+      underWay = Optional.empty();
       if (e.getCause() instanceof OrbitKvException told) {
         throw told;
       }
       throw new IllegalStateException(e.getCause());
     }
+  }
+
+  private CompletableFuture<Boolean> begin() {
+    CompletableFuture<Boolean> attempt = new CompletableFuture<>();
+    thread.run(() -> {
+      try {
+        attempt.complete(session().isPresent());
+      } catch (RuntimeException e) {
+        attempt.completeExceptionally(e);
+      }
+    });
+    return attempt;
   }
 
   /** Leaves the instance, when the cache's thread comes to it. */

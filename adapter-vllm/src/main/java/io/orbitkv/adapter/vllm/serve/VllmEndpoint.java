@@ -20,8 +20,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Where an engine's scheduler and its workers find the adapter. Each connection has a thread of its own; one of them at a
- * time is the scheduler's.
+ * Where an engine's scheduler and its workers find the adapter. Each connection has a thread of its own; one of them at
+ * a time is the scheduler's.
  *
  * <p>Thread-safe.
  */

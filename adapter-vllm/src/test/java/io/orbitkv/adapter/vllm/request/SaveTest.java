@@ -155,6 +155,13 @@ class SaveTest {
   }
 
   @Test
+  void requestThatGetsPagesAgain_hasLostThoseOfBefore() {
+    only(scheduler.advance("a", 8, 0, chain(1, 2), 0, 10, 11));
+    scheduler.allocate("a", 0, 20, 21, 22);
+    assertSave(only(scheduler.advance("a", 8, 2, NO_HASHES, 3)), 2, NO_HASHES, 0, 20, 21);
+  }
+
+  @Test
   void pagesOfBeforeAPreemption_areNotSaved() {
     scheduler.allocate("a", 0, 10, 11, 12);
     scheduler.preempt("a");

@@ -317,7 +317,12 @@ class VllmEndpointTest {
     try (FakeConnector connector = FakeConnector.greeted(endpoint.socket())) {
       SchedulerRequest.Attach other =
           new SchedulerRequest.Attach("engine", INCARNATION, namespace, 1, 2 * SHARD_BYTES, BLOCK_TOKENS, 0, true);
-      assertThat(connector.refusal(other)).contains("engine");
+      SchedulerReply reply;
+      do {
+        reply = connector.call(other);
+      } while (reply.equals(new SchedulerReply.Attached(false)));
+      assertThat(reply).isInstanceOfSatisfying(
+          SchedulerReply.Refused.class, refused -> assertThat(refused.message()).contains("engine"));
       assertThat(connector.lookup("any", 0, 100, chain(1, 2)).standing()).isEqualTo(Standing.NONE);
     }
   }
