@@ -2,4 +2,6 @@
 module io.orbitkv.adapter.vllm {
   requires io.orbitkv.api;
   requires io.orbitkv.core;
+
+  provides io.orbitkv.core.agent.EngineAdapter with io.orbitkv.adapter.vllm.VllmAdapter;
 }

@@ -1,5 +1,4 @@
 /** The cache itself: its state machines, the turns in which they run, and the embedded cache. */
-// Adapters are compiled after this module, and are looked for by nobody until one is selected.
 @SuppressWarnings("module")
 module io.orbitkv.core {
   requires transitive io.orbitkv.api;
@@ -10,7 +9,7 @@ module io.orbitkv.core {
   exports io.orbitkv.core.client;
   exports io.orbitkv.core.manager;
 
-  // What adapters are written with, and nobody else sees.
+  // What adapters are written with, and nobody else sees. They are compiled after this module, hence the annotation.
   exports io.orbitkv.core.lifecycle to io.orbitkv.adapter.vllm;
   exports io.orbitkv.core.wire to io.orbitkv.adapter.vllm;
 

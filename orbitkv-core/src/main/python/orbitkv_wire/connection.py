@@ -12,8 +12,8 @@ import msgspec
 
 from orbitkv_wire.messages import MAX_FRAME_BYTES, Message, Reply, Request
 
-_HEADER_BYTES = 4
-_FIRST_BYTES = 64 * 1024
+_HEADER = struct.Struct(">I")
+_READ_BYTES = 64 * 1024
 
 _T = TypeVar("_T")
 
@@ -39,8 +39,7 @@ class Connection:
         self._socket = connected
         self._timeout = 0.0
         self._max_frame_bytes = max_frame_bytes
-        self._outgoing = bytearray(_HEADER_BYTES)
-        self._incoming = bytearray(_FIRST_BYTES)
+        self._outgoing = bytearray(_HEADER.size)
         self._encoder = msgspec.msgpack.Encoder()
         self._requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
         self._replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
@@ -61,13 +60,13 @@ class Connection:
         """Sends a message. ``ValueError`` means that it cannot be written and that nothing was sent."""
         frame = self._outgoing
         try:
-            self._encoder.encode_into(message, frame, _HEADER_BYTES)
+            self._encoder.encode_into(message, frame, _HEADER.size)
         except (OverflowError, TypeError) as e:
             raise ValueError(f"{type(message).__name__}: {e}") from e
-        length = len(frame) - _HEADER_BYTES
+        length = len(frame) - _HEADER.size
         if length > self._max_frame_bytes:
             raise ValueError(f"frame has {length} bytes, expected at most {self._max_frame_bytes}")
-        frame[:_HEADER_BYTES] = length.to_bytes(_HEADER_BYTES, "big")
+        _HEADER.pack_into(frame, 0, length)
         self._limit(deadline)
         try:
             self._socket.sendall(frame)
@@ -92,44 +91,44 @@ class Connection:
         self._socket.close()
 
     def _receive(self, decoder: msgspec.msgpack.Decoder[_T], deadline: float) -> _T:
-        end = self._read_frame(deadline)
+        message = self._read_frame(deadline)
         try:
-            return decoder.decode(memoryview(self._incoming)[_HEADER_BYTES:end])
+            return decoder.decode(message)
         except (msgspec.DecodeError, UnicodeDecodeError) as e:
             raise MalformedError(f"message: {e}") from e
 
-    def _read_frame(self, deadline: float) -> int:
-        filled = 0
-        while filled < _HEADER_BYTES:
-            filled = self._read(filled, deadline)
-        length = int.from_bytes(self._incoming[:_HEADER_BYTES], "big")
+    def _read_frame(self, deadline: float) -> bytes | bytearray:
+        """Returns the message of a frame. Most frames are there whole with the first read."""
+        frame: bytes | bytearray = self._read(deadline)
+        if not frame:
+            raise ClosedError("the other side closed the connection")
+        while len(frame) < _HEADER.size:
+            frame += self._read_on(len(frame), deadline)
+        (length,) = _HEADER.unpack_from(frame)
         if not 1 <= length <= self._max_frame_bytes:
             raise MalformedError(f"frame: expected 1 to {self._max_frame_bytes} bytes, found {length}")
-        end = _HEADER_BYTES + length
-        while filled < end:
-            if filled == len(self._incoming):
-                # With what has really arrived, so that a length alone takes no memory.
-                self._incoming.extend(bytes(min(filled, end - filled)))
-            filled = self._read(filled, deadline)
-        if filled > end:
-            raise MalformedError(f"frame: {filled - end} bytes behind it, before it was answered")
-        return end
+        end = _HEADER.size + length
+        if len(frame) < end:
+            # Grows with what has really arrived, so that a length alone takes no memory.
+            frame = bytearray(frame)
+            while len(frame) < end:
+                frame += self._read_on(len(frame), deadline)
+        if len(frame) > end:
+            raise MalformedError(f"frame: {len(frame) - end} bytes behind it, before it was answered")
+        return frame[_HEADER.size:]
 
-    def _read(self, filled: int, deadline: float) -> int:
+    def _read_on(self, begun: int, deadline: float) -> bytes:
+        more = self._read(deadline)
+        if not more:
+            raise MalformedError(f"frame: the other side closed the connection after {begun} bytes of it")
+        return more
+
+    def _read(self, deadline: float) -> bytes:
         self._limit(deadline)
         try:
-            if filled == 0:
-                count = self._socket.recv_into(self._incoming)
-            else:
-                with memoryview(self._incoming) as buffer, buffer[filled:] as rest:
-                    count = self._socket.recv_into(rest)
+            return self._socket.recv(_READ_BYTES)
         except BlockingIOError as e:
             raise TimeoutError("the deadline has passed") from e
-        if count == 0 and filled == 0:
-            raise ClosedError("the other side closed the connection")
-        if count == 0:
-            raise MalformedError(f"frame: the other side closed the connection after {filled} bytes of it")
-        return filled + count
 
     def _limit(self, deadline: float) -> None:
         """Has the next transfer end by the deadline, or a hundredth of a second after it."""

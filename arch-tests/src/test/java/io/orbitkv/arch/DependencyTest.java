@@ -42,6 +42,9 @@ class DependencyTest {
     "io.orbitkv.backend.next, io.orbitkv.backend.dram",
     "io.orbitkv.adapter.first, io.orbitkv.adapter.second",
     "io.orbitkv.adapter.first, io.orbitkv.backend.dram",
+    "io.orbitkv.cli, io.orbitkv.adapter.first",
+    "io.orbitkv.benchmarks, io.orbitkv.adapter.first",
+    "io.orbitkv.core, io.orbitkv.adapter.first",
     "io.orbitkv.unheardof, io.orbitkv.core",
     "io.orbitkv.benchmarks, io.orbitkv.cli",
     "io.orbitkv.core, io.orbitkv.cli"

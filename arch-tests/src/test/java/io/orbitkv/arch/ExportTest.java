@@ -17,9 +17,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * What a module shows. To all: the API its two packages, others at most the package of their own name and the doors that
- * the ownership table names, and backends, adapters and applications nothing, since they are reached by service or by
- * command. Internal packages may be shown to applications by name, which is how benchmarks measure a part alone.
+ * What a module shows. To all: the API its two packages, others at most the package of their own name and the doors
+ * that the ownership table names, and backends, adapters and applications nothing, since they are reached by service or
+ * by command. Internal packages may be shown to applications by name, which is how benchmarks measure a part alone; and
+ * the core shows adapters by name what they are written with.
  */
 class ExportTest {
 
@@ -27,6 +28,7 @@ class ExportTest {
   private static final Set<String> MAY_BE_OPEN = Set.of("io.orbitkv.benchmarks");
 
   private static final String SPI = "io.orbitkv.api.spi";
+  private static final String ADAPTER_SERVICE = "io.orbitkv.core.agent.EngineAdapter";
 
   @TempDir
   Path temp;
@@ -42,7 +44,7 @@ class ExportTest {
   }
 
   @Test
-  void servicesAreProvidedByBackendsAndUsedByTheCoreAndApplications() {
+  void servicesAreProvidedByBackendsAndAdaptersAndUsedByTheCoreAndApplications() {
     assertThat(wrongServices(Build.here())).isEmpty();
   }
 
@@ -51,6 +53,9 @@ class ExportTest {
     "io.orbitkv.api, io.orbitkv.api.wire, exports io.orbitkv.api.wire",
     "io.orbitkv.core, io.orbitkv.core.loop, exports io.orbitkv.core.loop",
     "io.orbitkv.core, io.orbitkv.core.loop, exports io.orbitkv.core.loop to io.orbitkv.backend.dram",
+    "io.orbitkv.core, io.orbitkv.core.loop, exports io.orbitkv.core.loop to io.orbitkv.adapter.first",
+    "io.orbitkv.core, io.orbitkv.core.wire, exports io.orbitkv.core.wire to io.orbitkv.backend.dram",
+    "io.orbitkv.adapter.first, io.orbitkv.adapter.first, exports io.orbitkv.adapter.first",
     "io.orbitkv.backend.dram, io.orbitkv.backend.dram, exports io.orbitkv.backend.dram",
     "io.orbitkv.cli, io.orbitkv.cli, exports io.orbitkv.cli",
     "io.orbitkv.core, io.orbitkv.core, opens io.orbitkv.core",
@@ -132,9 +137,27 @@ class ExportTest {
   }
 
   @Test
-  void backendThatProvidesNothing_isFound() {
-    Build build = new Plant(temp).module("io.orbitkv.backend.dram").compile();
-    assertThat(wrongServices(build)).containsExactly("io.orbitkv.backend.dram provides nothing");
+  void backendOrAdapterThatProvidesNothing_isFound() {
+    Build build = new Plant(temp).module("io.orbitkv.backend.dram").module("io.orbitkv.adapter.first").compile();
+    assertThat(wrongServices(build)).containsExactlyInAnyOrder(
+        "io.orbitkv.backend.dram provides nothing", "io.orbitkv.adapter.first provides nothing");
+  }
+
+  @Test
+  void backendInAnAdapter_isFound() {
+    Build build = new Plant(temp)
+        .module("io.orbitkv.adapter.first", "requires io.orbitkv.api",
+            "provides io.orbitkv.api.spi.ResidencyPolicy with io.orbitkv.adapter.first.Fifo")
+        .source("io.orbitkv.adapter.first", """
+            package io.orbitkv.adapter.first;
+            public class Fifo implements io.orbitkv.api.spi.ResidencyPolicy {
+              public String name() { return "fifo"; }
+              public io.orbitkv.api.spi.EvictionOrder open(io.orbitkv.api.spi.PolicyOptions options) { return null; }
+            }
+            """)
+        .compile();
+    assertThat(wrongServices(build))
+        .containsExactly("io.orbitkv.adapter.first provides io.orbitkv.api.spi.ResidencyPolicy");
   }
 
   @Test
@@ -173,7 +196,7 @@ class ExportTest {
         case BACKEND, ADAPTER, APPLICATION -> Set.of();
       };
       for (Exports exports : module.exports()) {
-        if (exports.isQualified() ? !toApplications(exports.targets()) : !shown.contains(exports.source())) {
+        if (exports.isQualified() ? !isMeant(exports) : !shown.contains(exports.source())) {
           wrong.add(module.name() + " exports " + exports.source() + to(exports.targets()));
         }
       }
@@ -186,9 +209,12 @@ class ExportTest {
     return wrong;
   }
 
-  private static boolean toApplications(Set<String> targets) {
-    return targets.stream()
-        .allMatch(target -> OwnershipTable.kindOf(target) == OwnershipTable.Kind.APPLICATION);
+  private static boolean isMeant(Exports exports) {
+    return exports.targets().stream().allMatch(target -> switch (OwnershipTable.kindOf(target)) {
+      case APPLICATION -> true;
+      case ADAPTER -> OwnershipTable.CORE_FOR_ADAPTERS.contains(exports.source());
+      case API, CORE, BACKEND, OTHER -> false;
+    });
   }
 
   private static String to(Set<String> targets) {
@@ -199,7 +225,8 @@ class ExportTest {
     List<String> wrong = new ArrayList<>();
     for (ModuleDescriptor module : build.descriptors()) {
       OwnershipTable.Kind kind = OwnershipTable.kindOf(module.name());
-      if (kind == OwnershipTable.Kind.BACKEND && module.provides().isEmpty()) {
+      boolean provider = kind == OwnershipTable.Kind.BACKEND || kind == OwnershipTable.Kind.ADAPTER;
+      if (provider && module.provides().isEmpty()) {
         wrong.add(module.name() + " provides nothing");
       }
       for (Provides provides : module.provides()) {
@@ -221,7 +248,8 @@ class ExportTest {
     return switch (kind) {
       case BACKEND -> service.startsWith(SPI + ".");
       case APPLICATION -> !OwnershipTable.isOurs(service);
-      case API, CORE, ADAPTER, OTHER -> false;
+      case ADAPTER -> service.equals(ADAPTER_SERVICE);
+      case API, CORE, OTHER -> false;
     };
   }
 }

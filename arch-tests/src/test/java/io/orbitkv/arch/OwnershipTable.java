@@ -36,6 +36,10 @@ final class OwnershipTable {
   private static final Map<String, Set<String>> DOORS = Map.of(
       "io.orbitkv.core", Set.of("io.orbitkv.core.agent", "io.orbitkv.core.client", "io.orbitkv.core.manager"));
 
+  /** Packages of the core that adapters are written with: the agent, its cache, messages and lifecycles. */
+  static final Set<String> CORE_FOR_ADAPTERS = Set.of("io.orbitkv.core.agent", "io.orbitkv.core.client",
+      "io.orbitkv.core.lifecycle", "io.orbitkv.core.wire");
+
   private OwnershipTable() {}
 
   static Kind kindOf(String module) {
@@ -63,7 +67,8 @@ final class OwnershipTable {
       case API -> false;
       case CORE, BACKEND, OTHER -> targetKind == Kind.API;
       case ADAPTER -> targetKind == Kind.API || targetKind == Kind.CORE;
-      case APPLICATION -> targetKind != Kind.APPLICATION;
+      // An adapter is found by its engine's name, by nobody else's code.
+      case APPLICATION -> targetKind != Kind.APPLICATION && targetKind != Kind.ADAPTER;
     };
   }
 

@@ -35,6 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 class ProviderTest {
 
   private static final String SPI = "io.orbitkv.api.spi.";
+  private static final String ADAPTER = "io.orbitkv.core.agent.EngineAdapter";
   private static final String API = "io.orbitkv.api";
   private static final String POLICY = "io.orbitkv.api.spi.ResidencyPolicy";
   private static final String PLANTED = "io.orbitkv.backend.planted";
@@ -143,7 +144,7 @@ class ProviderTest {
   private static Stream<Provides> provisions(Build build) {
     return build.descriptors().stream()
         .flatMap(module -> module.provides().stream())
-        .filter(provides -> provides.service().startsWith(SPI));
+        .filter(provides -> provides.service().startsWith(SPI) || provides.service().equals(ADAPTER));
   }
 
   /** Runs the probe over all providers and returns what it prints. */

@@ -1,12 +1,8 @@
 package io.orbitkv.api;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 
@@ -15,8 +11,8 @@ import java.util.Objects;
  * the hash of block {@code i} names the whole prefix up to and including it, and two prompts share exactly their equal
  * leading hashes.
  *
- * <p>Immutable. A chain is computed once a request and then only read: lookups touch O(log n) of its hashes. A
- * {@link #first(int) shorter chain} shares the storage.
+ * <p>Immutable, but for one {@link #over} memory that changes. A chain is computed once a request and then only read:
+ * lookups touch O(log n) of its hashes. A {@link #first(int) shorter chain} shares the storage.
  */
 public final class PrefixChain {
 
@@ -26,18 +22,24 @@ public final class PrefixChain {
   private static final byte[] TOKEN_DOMAIN = "orbitkv/token-chain/1".getBytes(StandardCharsets.UTF_8);
   private static final byte[] HASH_DOMAIN = "orbitkv/engine-hash/1".getBytes(StandardCharsets.UTF_8);
 
-  /** As hashes leave a process, so that whole chains are copied and only the words that are looked at are turned. */
-  private static final VarHandle WORD = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
+  /**
+   * From 0 to the limit, big-endian as hashes leave a process, so that whole chains are copied and only the words that
+   * are looked at are turned. Its position is never moved, so threads can share it.
+   */
+  private final ByteBuffer hashes;
 
-  private final byte[] hashes;
   private final int blocks;
 
-  private PrefixChain(byte[] hashes, int blocks) {
+  private PrefixChain(ByteBuffer hashes) {
+    int bytes = hashes.limit();
+    if (bytes % Digest.BYTES != 0) {
+      throw new RefusedException("hashes of a chain have " + bytes + " bytes, expected a multiple of " + Digest.BYTES);
+    }
+    this.hashes = hashes;
+    this.blocks = bytes / Digest.BYTES;
     if (blocks > MAX_BLOCKS) {
       throw new RefusedException("chain has " + blocks + " blocks, expected at most " + MAX_BLOCKS);
     }
-    this.hashes = hashes;
-    this.blocks = blocks;
   }
 
   /**
@@ -47,16 +49,11 @@ public final class PrefixChain {
    * @return the chain
    */
   public static PrefixChain of(List<Digest> hashes) {
-    byte[] bytes = new byte[Math.multiplyExact(hashes.size(), Digest.BYTES)];
-    int at = 0;
+    ByteBuffer bytes = ByteBuffer.allocate(Math.multiplyExact(hashes.size(), Digest.BYTES));
     for (Digest hash : hashes) {
-      WORD.set(bytes, at, hash.w0());
-      WORD.set(bytes, at + Long.BYTES, hash.w1());
-      WORD.set(bytes, at + 2 * Long.BYTES, hash.w2());
-      WORD.set(bytes, at + 3 * Long.BYTES, hash.w3());
-      at += Digest.BYTES;
+      bytes.putLong(hash.w0()).putLong(hash.w1()).putLong(hash.w2()).putLong(hash.w3());
     }
-    return new PrefixChain(bytes, hashes.size());
+    return new PrefixChain(bytes.flip());
   }
 
   /**
@@ -98,7 +95,7 @@ public final class PrefixChain {
     MessageDigest sha = Digest.newSha256();
     ByteBuffer block = ByteBuffer.allocate(Integer.BYTES * blockTokens);
     int blocks = tokens.length / blockTokens;
-    byte[] hashes = new byte[Math.multiplyExact(blocks, Digest.BYTES)];
+    ByteBuffer hashes = ByteBuffer.allocate(Math.multiplyExact(blocks, Digest.BYTES));
     byte[] previous = new byte[Digest.BYTES];
     for (int i = 0; i < blocks; i++) {
       block.clear();
@@ -106,26 +103,32 @@ public final class PrefixChain {
       sha.update(TOKEN_DOMAIN);
       sha.update(previous);
       previous = sha.digest(block.array());
-      System.arraycopy(previous, 0, hashes, i * Digest.BYTES, Digest.BYTES);
+      hashes.put(previous);
     }
-    return new PrefixChain(hashes, blocks);
+    return new PrefixChain(hashes.flip());
   }
 
   /**
    * Reads hashes as {@link #write} wrote them, without an object a block.
    *
-   * @param hashes 32 bytes a block, from its position to its limit; read to the end
+   * @param hashes 32 bytes a block, from its position to its limit; copied and read to the end
    * @return the chain
    * @throws RefusedException if the last hash is not whole
    */
   public static PrefixChain read(ByteBuffer hashes) {
-    int bytes = hashes.remaining();
-    if (bytes % Digest.BYTES != 0) {
-      throw new RefusedException("hashes of a chain have " + bytes + " bytes, expected a multiple of " + Digest.BYTES);
-    }
-    byte[] copy = new byte[bytes];
-    hashes.get(copy);
-    return new PrefixChain(copy, bytes / Digest.BYTES);
+    return new PrefixChain(ByteBuffer.allocate(hashes.remaining()).put(hashes).flip());
+  }
+
+  /**
+   * Looks at hashes where they lie, as {@link #read} would copy them. The chain is good for as long as those bytes stay
+   * as they are and no longer, so it is for whoever gives it to somebody that does not keep it.
+   *
+   * @param hashes 32 bytes a block, from its position to its limit; not moved
+   * @return the chain
+   * @throws RefusedException if the last hash is not whole
+   */
+  public static PrefixChain over(ByteBuffer hashes) {
+    return new PrefixChain(hashes.slice());
   }
 
   /**
@@ -134,7 +137,7 @@ public final class PrefixChain {
    * @param target room for 32 bytes a block
    */
   public void write(ByteBuffer target) {
-    target.put(hashes, 0, blocks * Digest.BYTES);
+    target.put(hashes.duplicate());
   }
 
   /** Returns the number of blocks. */
@@ -150,7 +153,7 @@ public final class PrefixChain {
    */
   public long word(int block, int word) {
     Objects.checkIndex(word, Digest.BYTES / Long.BYTES);
-    return (long) WORD.get(hashes, Objects.checkIndex(block, blocks) * Digest.BYTES + word * Long.BYTES);
+    return hashes.getLong(Objects.checkIndex(block, blocks) * Digest.BYTES + word * Long.BYTES);
   }
 
   /**
@@ -171,14 +174,12 @@ public final class PrefixChain {
     if (count < 0 || count > blocks) {
       throw new RefusedException("first " + count + " blocks of a chain of " + blocks);
     }
-    return count == blocks ? this : new PrefixChain(hashes, count);
+    return count == blocks ? this : new PrefixChain(hashes.slice(0, count * Digest.BYTES));
   }
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof PrefixChain that
-        && blocks == that.blocks
-        && Arrays.equals(hashes, 0, blocks * Digest.BYTES, that.hashes, 0, blocks * Digest.BYTES);
+    return other instanceof PrefixChain that && hashes.equals(that.hashes);
   }
 
   @Override

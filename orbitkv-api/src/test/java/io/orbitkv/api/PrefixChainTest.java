@@ -106,4 +106,35 @@ class PrefixChainTest {
         .isInstanceOf(RefusedException.class)
         .hasMessageContaining("48 bytes");
   }
+
+  @Test
+  void over_isWhatReadReads_withoutACopy() {
+    PrefixChain chain = PrefixChain.ofTokens(new int[] {1, 2, 3, 4, 5, 6}, 2);
+    ByteBuffer bytes = ByteBuffer.allocateDirect(Integer.BYTES + 3 * Digest.BYTES).position(Integer.BYTES);
+    chain.write(bytes);
+    PrefixChain over = PrefixChain.over(bytes.position(Integer.BYTES));
+
+    assertThat(bytes.position()).isEqualTo(Integer.BYTES);
+    assertThat(over).isEqualTo(chain).hasSameHashCodeAs(chain);
+    assertThat(over.hash(2)).isEqualTo(chain.hash(2));
+    assertThat(over.first(2)).isEqualTo(chain.first(2));
+
+    bytes.putLong(Integer.BYTES, 7);
+    assertThat(over.word(0, 0)).isEqualTo(7);
+  }
+
+  @Test
+  void over_refusesHalfAHash() {
+    assertThatThrownBy(() -> PrefixChain.over(ByteBuffer.allocate(Digest.BYTES + 16)))
+        .isInstanceOf(RefusedException.class)
+        .hasMessageContaining("48 bytes");
+  }
+
+  @Test
+  void read_doesNotChangeWithWhatItRead() {
+    ByteBuffer bytes = ByteBuffer.allocate(Digest.BYTES);
+    PrefixChain chain = PrefixChain.read(bytes);
+    bytes.putLong(0, 7);
+    assertThat(chain.hash(0)).isEqualTo(Digest.ZERO);
+  }
 }

@@ -8,7 +8,7 @@ import java.util.Optional;
 import picocli.CommandLine.Option;
 
 /** The options of a cache, shared by the commands that open one. */
-final class CacheOptions {
+class CacheOptions {
 
   @Option(names = "--dram", required = true, paramLabel = "SIZE", description = "Memory for blocks, as 512MiB.")
   private ByteSize dram;

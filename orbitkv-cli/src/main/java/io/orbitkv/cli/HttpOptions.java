@@ -14,9 +14,15 @@ final class HttpOptions {
 
   private static final Pattern ADDRESS = Pattern.compile("(?<host>[^:\\[\\]]+|\\[[0-9a-fA-F:.]+]):(?<port>\\d{1,5})");
 
-  @Option(names = "--http", paramLabel = "HOST:PORT|off", defaultValue = "127.0.0.1:9470",
+  /** Where a Manager of its own process serves. */
+  static final String LOOPBACK = "127.0.0.1:9470";
+
+  /** Nowhere. */
+  static final String OFF = "off";
+
+  @Option(names = "--http", paramLabel = "HOST:PORT|off",
       description = "Where to serve health, metrics and status; port 0 takes a free one. Beyond this host only with "
-          + "--http-tls and --admin-token-file. Default: ${DEFAULT-VALUE}.")
+          + "--http-tls and --admin-token-file. Default: " + LOOPBACK + ", and off in an agent.")
   private String address;
 
   @Option(names = "--admin-token-file", paramLabel = "FILE",
@@ -31,9 +37,14 @@ final class HttpOptions {
       description = "Private file with the password of a PKCS #12 file.")
   private Path keyStorePasswordFile;
 
-  /** Returns the settings, or nothing if HTTP is off. */
-  Optional<HttpSettings> settings() {
-    if (address.equals("off")) {
+  /**
+   * Returns the settings, or nothing if HTTP is off.
+   *
+   * @param unlessSaid the address if none is given
+   */
+  Optional<HttpSettings> settings(String unlessSaid) {
+    String address = this.address == null ? unlessSaid : this.address;
+    if (address.equals(OFF)) {
       if (tokenFile != null || keyStore != null || keyStorePasswordFile != null) {
         throw new RefusedException("--http is off, but a token or a key store is set; leave them out");
       }

@@ -2,12 +2,10 @@ package io.orbitkv.cli;
 
 import io.orbitkv.api.ByteSize;
 import io.orbitkv.cli.http.HttpSettings;
-import io.orbitkv.cli.http.StatusServer;
 import io.orbitkv.cli.logging.CommandLog;
 import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.manager.Manager;
 import java.nio.file.Path;
-import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -76,19 +74,11 @@ final class ManagerCommand implements Callable<Integer> {
       builder.instanceLeaseBudget(instanceLeaseBudget);
     }
     // Before anything is taken: a mistake in an option must not cost a recovery.
-    Optional<HttpSettings> settings = http.settings();
+    Optional<HttpSettings> settings = http.settings(HttpOptions.LOOPBACK);
     try (CommandLog.ServiceLog _ = CommandLog.ofService();
         StopSignal signal = new StopSignal();
-        Manager manager = builder.open();
-        StatusServer server = settings.map(chosen -> StatusServer.open(manager, chosen)).orElse(null)) {
-      String served = "no HTTP";
-      if (server != null) {
-        server.announceIn(manager.socket().getParent());
-        served = server.uri().toString();
-      }
-      terminal.out().println("ready: " + manager.socket() + ", " + manager.describeMemory()
-          + manager.recovery().map(found -> String.format(Locale.ROOT, ", %,d blocks found on the SSD", found.extents()))
-              .orElse(", no SSD") + ", " + served);
+        ServedManager served = ServedManager.open(builder, settings)) {
+      terminal.out().println("ready: " + served.describe());
       signal.await();
     }
     return ExitCode.OK;

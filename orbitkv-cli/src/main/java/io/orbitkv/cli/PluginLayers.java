@@ -5,6 +5,7 @@ import io.orbitkv.api.spi.DeviceBackend;
 import io.orbitkv.api.spi.HostMemory;
 import io.orbitkv.api.spi.ResidencyPolicy;
 import io.orbitkv.api.spi.StorageBackend;
+import io.orbitkv.core.agent.EngineAdapter;
 import java.io.IOException;
 import java.lang.module.Configuration;
 import java.lang.module.FindException;
@@ -36,7 +37,8 @@ final class PluginLayers {
       StorageBackend.class.getName(),
       HostMemory.class.getName(),
       ResidencyPolicy.class.getName(),
-      DeviceBackend.class.getName());
+      DeviceBackend.class.getName(),
+      EngineAdapter.class.getName());
 
   private PluginLayers() {}
 
@@ -82,8 +84,8 @@ final class PluginLayers {
       ModuleFinder finder = ModuleFinder.of(plugin);
       Set<ModuleReference> modules = finder.findAll();
       if (modules.stream().map(ModuleReference::descriptor).noneMatch(PluginLayers::isPlugin)) {
-        throw new RefusedException("plugin '" + plugin + "' provides no backend; expected a module that provides one"
-            + " of " + SERVICES.stream().sorted().collect(Collectors.joining(", ")));
+        throw new RefusedException("plugin '" + plugin + "' provides no backend and no engine adapter; expected a"
+            + " module that provides one of " + SERVICES.stream().sorted().collect(Collectors.joining(", ")));
       }
       Set<String> roots = modules.stream().map(module -> module.descriptor().name()).collect(Collectors.toSet());
       Configuration configuration = parent.configuration().resolve(finder, ModuleFinder.of(), roots);

@@ -59,6 +59,6 @@ class HttpOptionsTest {
   private static Optional<HttpSettings> settings(String args) {
     Carrier carrier = new Carrier();
     new CommandLine(carrier).parseArgs(args.isEmpty() ? new String[0] : args.split(" "));
-    return carrier.http.settings();
+    return carrier.http.settings(HttpOptions.LOOPBACK);
   }
 }

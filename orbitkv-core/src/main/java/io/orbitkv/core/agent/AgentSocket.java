@@ -23,9 +23,9 @@ import java.util.Set;
 import jdk.net.ExtendedSocketOptions;
 
 /**
- * The socket that an agent or an adapter listens on: of this user alone, in a folder of this user alone. A lock beside it
- * is held until {@link #close()}, for an agent when every copy is drained, or by the kernel until the process and its
- * mappings have ended. So whoever listens on a path is proof that no earlier agent of that path copies any more.
+ * The socket that an agent or an adapter listens on: of this user alone, in a folder of this user alone. A lock beside
+ * it is held until {@link #close()}, for an agent when every copy is drained, or by the kernel until the process and
+ * its mappings have ended. So whoever listens on a path is proof that no earlier agent of that path copies any more.
  */
 public final class AgentSocket implements AutoCloseable {
 

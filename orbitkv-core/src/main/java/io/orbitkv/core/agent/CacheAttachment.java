@@ -14,9 +14,9 @@ import java.util.function.LongSupplier;
  * One engine's attachment to a cache that may be missing: an engine starts and goes on without one, and has it as soon
  * as it is there.
  *
- * <p>Used by the connection's thread.
+ * <p>Used by one thread.
  */
-final class CacheAttachment implements AutoCloseable {
+public final class CacheAttachment implements AutoCloseable {
 
   private static final long RETRY_NANOS = Duration.ofSeconds(1).toNanos();
 
@@ -29,7 +29,16 @@ final class CacheAttachment implements AutoCloseable {
   private boolean tried;
   private long triedNanos;
 
-  CacheAttachment(
+  /**
+   * Attaches to nothing yet.
+   *
+   * @param link to the cache; it must outlive this
+   * @param spec what the instance is
+   * @param membership which part of it is attached
+   * @param faults where a cache that is missing is told
+   * @param clock nanoseconds, as {@link System#nanoTime}
+   */
+  public CacheAttachment(
       CacheLink link, SessionSpec spec, Membership membership, FaultLog faults, LongSupplier clock) {
     this.link = link;
     this.spec = spec;
@@ -41,9 +50,10 @@ final class CacheAttachment implements AutoCloseable {
   /**
    * Returns the session, if there is a cache. One that is missing is asked for again each second.
    *
+   * @return the session, owned by this
    * @throws io.orbitkv.api.RefusedException if what the engine stated cannot be served
    */
-  Optional<Session> session() {
+  public Optional<Session> session() {
     if (session == null && (!tried || clock.getAsLong() - triedNanos >= RETRY_NANOS)) {
       tried = true;
       triedNanos = clock.getAsLong();

@@ -9,8 +9,8 @@ public interface SchedulerEndpoint extends AutoCloseable {
   Path socket();
 
   /**
-   * Takes no more requests, gives up every lease that no worker has taken, and leaves the cache. Orders that workers have
-   * are theirs and go on. Waits for no copy. Idempotent.
+   * Takes no more requests, gives up every lease that no worker has taken, and leaves the cache. Orders that workers
+   * have are theirs and go on. Waits for no copy. Idempotent.
    */
   @Override
   void close();

@@ -10,9 +10,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The chains that an engine's saves continue: a request that grows is saved block by block, and each save states its new
- * hashes only. When the table is full, the series that was used least recently is forgotten; a save that continues it is
- * refused, and the engine begins it anew.
+ * The chains that an engine's saves continue: a request that grows is saved block by block, and each save states its
+ * new hashes only. When the table is full, the series that was used least recently is forgotten; a save that continues
+ * it is refused, and the engine begins it anew.
  *
  * <p>Used by one thread.
  */

@@ -235,7 +235,10 @@ public final class CacheCore implements AutoCloseable {
 
   // ---- queries
 
-  /** Asks for the longest stored prefix of a chain, or finds the query asked before under the same id. */
+  /**
+   * Asks for the longest stored prefix of a chain, or finds the query asked before under the same id. The chain is not
+   * looked at any more when this has returned.
+   */
   public CoreTicket query(CoreSession session, QueryId id, PrefixChain chain) {
     requireOpen(session, "query");
     CoreTicket ticket = queries.submit(session, id, chain, now());

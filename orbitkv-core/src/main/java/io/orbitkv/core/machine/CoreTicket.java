@@ -1,5 +1,6 @@
 package io.orbitkv.core.machine;
 
+import io.orbitkv.api.Digest;
 import io.orbitkv.api.MissReason;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.QueryId;
@@ -13,7 +14,10 @@ public final class CoreTicket {
 
   final CoreSession session;
   final QueryId id;
-  final PrefixChain chain;
+  /** Blocks of the chain that it is for. */
+  final int blocks;
+  /** The chain's last hash, which names it whole: the chain itself may be gone when the turn of its submission ends. */
+  private final Digest last;
   TicketState state = TicketState.SUBMITTED;
   MissReason ending = MissReason.NONE;
   /** Leading blocks that were in memory when the query came. */
@@ -33,7 +37,13 @@ public final class CoreTicket {
   CoreTicket(CoreSession session, QueryId id, PrefixChain chain) {
     this.session = session;
     this.id = id;
-    this.chain = chain;
+    this.blocks = chain.blocks();
+    this.last = blocks == 0 ? Digest.ZERO : chain.hash(blocks - 1);
+  }
+
+  /** Returns whether it is for a chain. */
+  public boolean isFor(PrefixChain chain) {
+    return chain.blocks() == blocks && (blocks == 0 || chain.hash(blocks - 1).equals(last));
   }
 
   /** Returns its id. */

@@ -48,13 +48,14 @@ final class Queries {
     return live.size();
   }
 
+  /** Looks at the chain before it returns and never again. */
   CoreTicket submit(CoreSession session, QueryId id, PrefixChain chain, long now) {
     CoreTicket earlier = session.tickets.get(id.operation());
     if (earlier != null) {
       if (id.revision() == earlier.id.revision()) {
-        if (!chain.equals(earlier.chain)) {
-          throw new RefusedException("query " + id + " was asked for " + earlier.chain + " and now for " + chain
-              + "; raise its revision");
+        if (!earlier.isFor(chain)) {
+          throw new RefusedException("query " + id + " was asked for another chain, of " + earlier.blocks
+              + " blocks, and now for " + chain + "; raise its revision");
         }
         return earlier;
       }
@@ -78,14 +79,13 @@ final class Queries {
     if (session.leases.size() + session.pendingTickets() >= limits.leasesPerSession()) {
       return busy(ticket, limits.leasesPerSession() + " leases of one session");
     }
-    lookUp(ticket);
+    lookUp(ticket, chain);
     return ticket;
   }
 
-  private void lookUp(CoreTicket ticket) {
+  private void lookUp(CoreTicket ticket, PrefixChain chain) {
     CoreSession session = ticket.session;
     Scope scope = session.scope;
-    PrefixChain chain = ticket.chain;
     int hit = blocks.longest(scope, chain, chain.blocks(), visible);
     ticket.ending = hit == chain.blocks() ? MissReason.NONE : MissReason.NOT_STORED;
     long affordable = Math.min(session.budget.limit(), total.limit()) / scope.recordBytes();
@@ -109,7 +109,7 @@ final class Queries {
       ticket.row = deepest;
       memory.hold(deepest);
     } else {
-      startReads(ticket, blocks.longest(scope, chain, hit - 1, resident), hit);
+      startReads(ticket, chain, blocks.longest(scope, chain, hit - 1, resident), hit);
       if (ticket.hoped == 0) {
         miss(ticket);
         return;
@@ -125,16 +125,16 @@ final class Queries {
     }
   }
 
-  private void startReads(CoreTicket ticket, int inMemory, int hit) {
+  private void startReads(CoreTicket ticket, PrefixChain chain, int inMemory, int hit) {
     ticket.inMemory = inMemory;
     ticket.hoped = inMemory;
-    ticket.row = inMemory == 0 ? BlockTable.NONE : blocks.find(ticket.session.scope, ticket.chain, inMemory - 1);
+    ticket.row = inMemory == 0 ? BlockTable.NONE : blocks.find(ticket.session.scope, chain, inMemory - 1);
     if (ticket.row != BlockTable.NONE) {
       memory.hold(ticket.row);
     }
     Wait wait = new Wait(ticket);
     for (int block = inMemory; block < hit; block++) {
-      int row = bring(ticket.session.scope, ticket.chain, block);
+      int row = bring(ticket.session.scope, chain, block);
       if (row == BlockTable.NONE) {
         ticket.ending = MissReason.NO_MEMORY;
         return;
@@ -279,8 +279,7 @@ final class Queries {
   }
 
   private void answered(CoreTicket ticket, int inMemory, int fromSsd) {
-    counters.answered(
-        ticket.session.spec.blockTokens(), ticket.chain.blocks(), inMemory, fromSsd, ticket.ending);
+    counters.answered(ticket.session.spec.blockTokens(), ticket.blocks, inMemory, fromSsd, ticket.ending);
   }
 
   private CoreTicket busy(CoreTicket ticket, String bound) {

@@ -4,7 +4,6 @@ import io.orbitkv.api.ClosedException;
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.MissReason;
 import io.orbitkv.api.Namespace;
-import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.QueryId;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.SessionSpec;
@@ -49,7 +48,7 @@ final class Conversation {
   private static final Duration MOST_FLUSH = Duration.ofSeconds(1);
 
   /** A query that was pending when it was last answered. */
-  private record Asked(QueryId id, PrefixChain chain, CoreTicket ticket) {}
+  private record Asked(QueryId id, CoreTicket ticket) {}
 
   private final Manager manager;
   private final Map<Long, Grant> grants = new HashMap<>();
@@ -294,12 +293,12 @@ final class Conversation {
       return busy("the Manager is draining");
     }
     Asked before = asked.get(id.operation());
-    if (before != null && before.id.equals(id) && before.chain.equals(query.chain())) {
+    if (before != null && before.id.equals(id) && before.ticket.isFor(query.chain())) {
       return standing(before.ticket, before);
     }
     CoreTicket ticket = manager.core().query(generation.session(), id, query.chain());
     asked.remove(id.operation());
-    return standing(ticket, new Asked(id, query.chain(), ticket));
+    return standing(ticket, new Asked(id, ticket));
   }
 
   private Reply poll(Request.Poll poll) {

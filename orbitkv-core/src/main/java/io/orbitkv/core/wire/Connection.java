@@ -10,6 +10,10 @@ import java.time.Duration;
  * Either end of a connection between a Manager and a member of an engine instance. A member sends a request and
  * receives the reply; a Manager receives a request and sends the reply.
  *
+ * <p>The chain of a {@link Request.Query} that was received lies in the connection's buffer, since a lookup reads a few
+ * of its hashes and a copy would cost more than the lookup: it is good until something else is received or sent. Every
+ * other message is the caller's to keep.
+ *
  * <p>Used by one thread at a time; any thread may close it, which ends a call under way with an {@link IOException}.
  * Receiving throws {@link EOFException} when the other side has closed between two frames, and {@link
  * MalformedException} for anything that is no message of this protocol, after which nothing but closing is left.

@@ -166,12 +166,21 @@ public final class PackReader {
 
   /** Reads 32 bytes a block, without an object a block. */
   public PrefixChain chain(String field) throws MalformedException {
+    return PrefixChain.read(hashes(field));
+  }
+
+  /** Reads 32 bytes a block where they lie: the chain is good until the memory that is read from changes. */
+  public PrefixChain chainInPlace(String field) throws MalformedException {
+    return PrefixChain.over(hashes(field));
+  }
+
+  private ByteBuffer hashes(String field) throws MalformedException {
     ByteBuffer hashes = bytes(field, Digest.BYTES);
     int blocks = hashes.remaining() / Digest.BYTES;
     if (blocks > PrefixChain.MAX_BLOCKS) {
       throw wrong(field, "at most " + PrefixChain.MAX_BLOCKS + " blocks", Integer.toString(blocks));
     }
-    return PrefixChain.read(hashes);
+    return hashes;
   }
 
   /** Reads 8 bytes a number. */

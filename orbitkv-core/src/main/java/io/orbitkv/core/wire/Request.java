@@ -42,7 +42,10 @@ public sealed interface Request {
       String instance, long incarnation, Digest namespace, int ranks, int shardBytes, int blockTokens, int member)
       implements Request {}
 
-  /** Asks for the longest stored prefix of a chain; asked again with the same id and chain, it polls. */
+  /**
+   * Asks for the longest stored prefix of a chain; asked again with the same id and chain, it polls. The chain of one
+   * that was received is good until its {@link Connection} receives or sends something else.
+   */
   record Query(long generation, long operation, int revision, PrefixChain chain) implements Request {}
 
   /** Asks how a query stands, without its chain. A hit is handed over by the first reply that has it. */

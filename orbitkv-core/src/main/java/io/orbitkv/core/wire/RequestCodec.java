@@ -114,7 +114,7 @@ final class RequestCodec {
       case 3 -> {
         in.message("Query", 4);
         yield new Request.Query(
-            in.int64("generation"), in.int64("operation"), in.int32("revision"), in.chain("chain"));
+            in.int64("generation"), in.int64("operation"), in.int32("revision"), in.chainInPlace("chain"));
       }
       case 4 -> {
         in.message("Poll", 3);

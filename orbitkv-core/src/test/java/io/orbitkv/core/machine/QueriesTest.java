@@ -5,6 +5,7 @@ import static io.orbitkv.core.machine.CoreBench.chainOf;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.orbitkv.api.Digest;
 import io.orbitkv.api.MissReason;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.QueryId;
@@ -12,6 +13,7 @@ import io.orbitkv.api.RefusedException;
 import io.orbitkv.core.lifecycle.IllegalTransitionException;
 import io.orbitkv.core.lifecycle.LeaseState;
 import io.orbitkv.core.lifecycle.TicketState;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -78,6 +80,29 @@ class QueriesTest {
       bench.check();
       bench.store.completeAll();
       assertThat(bench.core.claim(ticket).blocks()).isEqualTo(4);
+    }
+  }
+
+  @Test
+  void query_thatIsPending_outlivesTheMemoryOfItsChain() {
+    try (CoreBench bench = CoreBench.withStore(8)) {
+      CoreSession session = bench.attach();
+      bench.store(session, CHAIN);
+      ByteBuffer received = ByteBuffer.allocateDirect(4 * Digest.BYTES);
+      CHAIN.write(received);
+      CoreTicket ticket = bench.core.query(session, new QueryId(5, 0), PrefixChain.over(received.flip()));
+      assertThat(ticket.state()).isEqualTo(TicketState.PENDING);
+
+      // As the next frame does.
+      chain(9, 8, 7, 6).write(received.clear());
+
+      assertThat(bench.core.query(session, new QueryId(5, 0), CHAIN)).isSameAs(ticket);
+      assertThatThrownBy(() -> bench.core.query(session, new QueryId(5, 0), PrefixChain.over(received.flip())))
+          .isInstanceOf(RefusedException.class).hasMessageContaining("another chain");
+      bench.store.completeAll();
+      bench.check();
+      assertThat(bench.core.claim(ticket).blocks()).isEqualTo(4);
+      assertThat(bench.core.stats().blocksHitSsd()).isEqualTo(4);
     }
   }
 

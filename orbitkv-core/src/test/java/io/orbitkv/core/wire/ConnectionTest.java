@@ -76,6 +76,23 @@ class ConnectionTest {
   }
 
   @Test
+  void chainOfAQuery_isGoodUntilSomethingIsSent_andOtherChainsForEver() throws IOException {
+    Connection member = new Connection(peer, MAX_FRAME_BYTES);
+    PrefixChain chain = chain(2);
+    member.send(new Request.Query(1, 2, 3, chain));
+    Request.Query query = (Request.Query) connection.receiveRequest();
+    assertThat(query.chain()).isEqualTo(chain);
+    connection.send(new Reply.Registered(1, 2, "w".repeat(64), 0));
+    assertThat(query.chain()).as("it was not copied").isNotEqualTo(chain);
+    assertThat(member.receiveReply()).isInstanceOf(Reply.Registered.class);
+
+    member.send(new Request.Reserve(1, 0, chain, 0, 2));
+    Request.Reserve reserve = (Request.Reserve) connection.receiveRequest();
+    connection.send(new Reply.Registered(1, 2, "w".repeat(64), 0));
+    assertThat(reserve.chain()).isEqualTo(chain);
+  }
+
+  @Test
   void frameLargerThanAnySocketBuffer_arrives() {
     Connection member = new Connection(peer, MAX_FRAME_BYTES);
     Request query = new Request.Query(1, 2, 3, chain(100_000));

@@ -103,8 +103,8 @@ public sealed interface SchedulerReply {
   /**
    * Answers {@link SchedulerRequest.Reset}.
    *
-   * @param accepted whether everything saved so far is out of reach; false while a load, a save or a deferred request is
-   *     under way, then nothing was changed
+   * @param accepted whether everything saved so far is out of reach; false while a load, a save or a deferred request
+   *     is under way, then nothing was changed
    */
   record ResetDone(boolean accepted) implements SchedulerReply {}
 

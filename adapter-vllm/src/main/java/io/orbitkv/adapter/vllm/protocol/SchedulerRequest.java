@@ -26,7 +26,7 @@ public sealed interface SchedulerRequest {
    *
    * @param modelPath absolute path of the model's folder, or of its one file
    * @param assertedDigest what the operator states instead of a digest of the files
-   * @param adapterPaths absolute paths of the fixed set of local adapters, in any order
+   * @param adapterPaths absolute paths of the fixed set of local adapters, in the order in which the facts name them
    * @param facts whatever else decides what the bytes mean; each name once
    */
   record Identify(String modelPath, Optional<Digest> assertedDigest, List<String> adapterPaths, List<Fact> facts)
@@ -43,7 +43,8 @@ public sealed interface SchedulerRequest {
   record Fact(String name, String value) {}
 
   /**
-   * States which instance the scheduler is of. Once a connection; it ends an earlier connection that did so.
+   * States which instance the scheduler is of. It ends an earlier connection that did so. Asked again with the same
+   * fields, whether there is a cache by now.
    *
    * @param instance the instance's name, 1 to 128 characters
    * @param incarnation the number that all members of this start of the instance state
@@ -58,8 +59,8 @@ public sealed interface SchedulerRequest {
       int deferMillis, boolean saves) implements SchedulerRequest {}
 
   /**
-   * Asks how many tokens of a waiting request can be loaded. May be asked again at any time, also with another number of
-   * computed tokens: only {@link Allocated} takes the engine at its word.
+   * Asks how many tokens of a waiting request can be loaded. May be asked again at any time, also with another number
+   * of computed tokens: only {@link Allocated} takes the engine at its word.
    *
    * @param request the engine's id of the request
    * @param computedTokens tokens of whole blocks that the engine has itself
@@ -133,7 +134,10 @@ public sealed interface SchedulerRequest {
    */
   record LoadEnded(String request, boolean loaded) {}
 
-  /** Asks that nothing that was saved so far is found any more: the weights may have changed. */
+  /**
+   * Asks that nothing that was saved so far is found any more: the weights may have changed. It holds for this
+   * connection: an engine that has been reset says so again on every later one, before anything else.
+   */
   record Reset() implements SchedulerRequest {}
 
   /** Asks for the counters. */

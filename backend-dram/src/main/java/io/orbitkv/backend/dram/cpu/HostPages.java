@@ -5,6 +5,7 @@ import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.spi.EnginePages;
 import io.orbitkv.api.spi.PoolLayout;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.List;
 
 /** Engine pages in host memory, and the stripes that they are copied in. */
@@ -13,6 +14,8 @@ final class HostPages implements EnginePages {
   private final PoolLayout layout;
   private final MemorySegment pool;
   private final Runnable unmap;
+  /** The pool's bytes, of no arena. */
+  private final MemorySegment bytes;
   private final List<Stripe> stripes;
   private final int[] stripeOfLayer;
   private final int shardBytes;
@@ -33,6 +36,7 @@ final class HostPages implements EnginePages {
     this.layout = layout;
     this.pool = pool;
     this.unmap = unmap;
+    this.bytes = ofNoArena(pool);
     this.stripes = Stripe.of(layout);
     this.stripeOfLayer = Stripe.ofLayers(layout);
     this.shardBytes = layout.shardBytes();
@@ -48,6 +52,20 @@ final class HostPages implements EnginePages {
       throw new ClosedException("engine pages were closed before this transfer");
     }
     return pool;
+  }
+
+  /**
+   * Returns a run of the pool as a buffer that does not hold the pool's arena. A checksum takes and gives back the hold
+   * of every buffer by atomic operations, which wait for all stores of the copy so far: a tenth of the time of a save.
+   * The pool outlives a transfer by the contract of a device, so nothing need hold it.
+   */
+  ByteBuffer buffer(long at, int size) {
+    return bytes.asSlice(at, size).asByteBuffer();
+  }
+
+  @SuppressWarnings("restricted")
+  private static MemorySegment ofNoArena(MemorySegment pool) {
+    return pool.isNative() ? MemorySegment.ofAddress(pool.address()).reinterpret(pool.byteSize()) : pool;
   }
 
   List<Stripe> stripes() {

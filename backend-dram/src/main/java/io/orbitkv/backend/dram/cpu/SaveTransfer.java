@@ -1,6 +1,7 @@
 package io.orbitkv.backend.dram.cpu;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Objects;
 import java.util.zip.CRC32C;
@@ -8,8 +9,11 @@ import java.util.zip.CRC32C;
 /** Pages to shards, with a checksum a shard. A portion is some whole blocks. */
 final class SaveTransfer extends CpuTransfer {
 
-  /** Copied, then summed while it is still in the processor's second-level cache. */
-  private static final int CHUNK_BYTES = 64 << 10;
+  /**
+   * Copied, then summed while it is still in the processor's first-level cache, and what comes next is on its way from
+   * memory.
+   */
+  private static final int CHUNK_BYTES = 8 << 10;
 
   private final int[] checksums;
   private final int blocksAtOnce;
@@ -41,12 +45,12 @@ final class SaveTransfer extends CpuTransfer {
   }
 
   private void copy(CRC32C crc, long source, MemorySegment shard, long target, int bytes) {
+    ByteBuffer summed = pages.buffer(source, bytes);
     for (int at = 0; at < bytes; at += CHUNK_BYTES) {
-      int chunk = Math.min(CHUNK_BYTES, bytes - at);
-      MemorySegment.copy(pool, source + at, shard, target + at, chunk);
-      // Of the source, so that a page written during the copy cannot pass as whole. CRC32C takes buffers only: one
-      // small view a chunk.
-      crc.update(pool.asSlice(source + at, chunk).asByteBuffer());
+      summed.limit(Math.min(at + CHUNK_BYTES, bytes));
+      MemorySegment.copy(pool, source + at, shard, target + at, summed.remaining());
+      // Of the source, so that a page written during the copy cannot pass as whole.
+      crc.update(summed);
     }
   }
 

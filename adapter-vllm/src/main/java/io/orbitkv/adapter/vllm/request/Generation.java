@@ -1,0 +1,26 @@
+package io.orbitkv.adapter.vllm.request;
+
+import io.orbitkv.api.Digest;
+import java.util.random.RandomGenerator;
+
+/**
+ * What stands between an engine's hashes and the names under which blocks are stored. When the engine asks that nothing
+ * saved so far be found any more, a new generation begins: its names are the hashes, changed by a mask that no other
+ * generation has. A mask is random, so that nobody can come upon a name of one generation in another. The first has
+ * none: an engine that was restarted finds what earlier starts saved in it.
+ *
+ * @param number how many resets the engine has seen
+ * @param mask what every hash is changed by
+ */
+record Generation(int number, Digest mask) {
+
+  /** The generation of an engine that was just started. */
+  static final Generation FIRST = new Generation(0, Digest.ZERO);
+
+  /** Returns the next one, under whose names nothing is stored. */
+  Generation next(RandomGenerator random) {
+    byte[] salt = new byte[Digest.BYTES];
+    random.nextBytes(salt);
+    return new Generation(number + 1, Digest.sha256(salt));
+  }
+}

@@ -1,0 +1,35 @@
+package io.orbitkv.adapter.vllm.request;
+
+import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.LongStream;
+
+/** What a step orders and makes known. */
+final class Orders {
+
+  private final List<SchedulerReply.Load> loads = new ArrayList<>();
+  private final List<SchedulerReply.Save> saves = new ArrayList<>();
+  private final LongStream.Builder endedSeries = LongStream.builder();
+  private final LongStream.Builder stored = LongStream.builder();
+
+  void load(SchedulerReply.Load load) {
+    loads.add(load);
+  }
+
+  void save(SchedulerReply.Save save) {
+    saves.add(save);
+  }
+
+  void seriesEnded(long series) {
+    endedSeries.add(series);
+  }
+
+  void stored(long save) {
+    stored.add(save);
+  }
+
+  SchedulerReply.Plan plan() {
+    return new SchedulerReply.Plan(loads, saves, endedSeries.build().toArray(), stored.build().toArray());
+  }
+}

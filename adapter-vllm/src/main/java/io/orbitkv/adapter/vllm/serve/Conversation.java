@@ -1,0 +1,164 @@
+package io.orbitkv.adapter.vllm.serve;
+
+import io.orbitkv.adapter.vllm.lookup.SessionQuestions;
+import io.orbitkv.adapter.vllm.protocol.SchedulerConnection;
+import io.orbitkv.adapter.vllm.protocol.SchedulerProtocol;
+import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
+import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
+import io.orbitkv.adapter.vllm.request.Requests;
+import io.orbitkv.adapter.vllm.request.SchedulerSpec;
+import io.orbitkv.api.Namespace;
+import io.orbitkv.api.OrbitKvException;
+import io.orbitkv.api.RefusedException;
+import io.orbitkv.api.SessionSpec;
+import io.orbitkv.api.ShardLayout;
+import io.orbitkv.api.UnavailableException;
+import io.orbitkv.core.client.Membership;
+import io.orbitkv.core.wire.MalformedException;
+import io.orbitkv.core.wire.Protocol;
+import io.orbitkv.core.wire.Reply;
+import io.orbitkv.core.wire.Software;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * One connection, from its first word until nothing is held for it: that of the scheduler, which attaches, or that of a
+ * worker that asks for the namespace. All requests are carried out on the thread that calls {@link #serve}.
+ */
+final class Conversation {
+
+  /** A Manager that listens takes a member in less; for another one, the scheduler asks again. */
+  private static final Duration ATTACH_LIMIT = Duration.ofMillis(20);
+
+  private final VllmEndpoint endpoint;
+  private final SchedulerConnection connection;
+  private String engineVersion;
+  private SchedulerRequest.Attach attached;
+  private SchedulerAttachment attachment;
+  private Requests requests;
+
+  Conversation(VllmEndpoint endpoint, SchedulerConnection connection) {
+    this.endpoint = endpoint;
+    this.connection = connection;
+  }
+
+  /** Carries out requests until the other side leaves; then gives up what is held for it. */
+  void serve() {
+    try {
+      while (true) {
+        connection.send(answer(connection.receive()));
+      }
+    } catch (MalformedException e) {
+      endpoint.faults().fault("a scheduler's connection is closed, since what it sent is no message", e);
+    } catch (IOException e) {
+      // It left, or the adapter is being closed.
+    } catch (RefusedException e) {
+      endpoint.faults().fault("a scheduler's connection is closed, since an answer is too long", e);
+    } finally {
+      if (requests != null) {
+        requests.close();
+      }
+      close();
+    }
+  }
+
+  private SchedulerReply answer(SchedulerRequest request) {
+    try {
+      return switch (request) {
+        case SchedulerRequest.Hello hello -> greet(hello);
+        case SchedulerRequest.Identify identify -> {
+          require(engineVersion != null, "Identify", "Hello");
+          yield endpoint.identities().identify(engineVersion, identify);
+        }
+        case SchedulerRequest.Attach attach -> attach(attach);
+        case SchedulerRequest.Lookup lookup -> attached("Lookup").matched(lookup);
+        case SchedulerRequest.Step step -> attached("Step").plan(step);
+        case SchedulerRequest.Reset _ -> new SchedulerReply.ResetDone(attached("Reset").reset());
+        case SchedulerRequest.Counters _ -> new SchedulerReply.Counted(attached("Counters").counters());
+      };
+    } catch (OrbitKvException e) {
+      return refusal(e);
+    } catch (RuntimeException e) {
+      // An engine outlives a fault of its cache, also one that nobody thought of.
+      endpoint.faults().fault("unexpected " + e + " for " + request.getClass().getSimpleName(), e);
+      return new SchedulerReply.Refused(Reply.Refusal.UNAVAILABLE, "unexpected " + e);
+    }
+  }
+
+  private static SchedulerReply refusal(OrbitKvException e) {
+    Reply.Refusal refusal = switch (e) {
+      case RefusedException _ -> Reply.Refusal.REFUSED;
+      case UnavailableException _ -> Reply.Refusal.UNAVAILABLE;
+      default -> Reply.Refusal.CLOSED;
+    };
+    return new SchedulerReply.Refused(refusal, e.getMessage());
+  }
+
+  private SchedulerReply greet(SchedulerRequest.Hello hello) {
+    require(engineVersion == null, "Hello", "nothing");
+    if (hello.protocol() != SchedulerProtocol.VERSION) {
+      throw new RefusedException(hello.software() + " speaks version " + hello.protocol() + " of the scheduler's "
+          + "protocol, " + Software.name() + " version " + SchedulerProtocol.VERSION + "; use one release of both");
+    }
+    if (!isServed(hello.engineVersion())) {
+      throw new RefusedException("vLLM is " + hello.engineVersion() + ", and " + Software.name() + " serves "
+          + SchedulerProtocol.ENGINE_VERSION + "; install that release, or one of OrbitKV that serves yours");
+    }
+    if (!hello.probe().equals(Protocol.probe())) {
+      throw new RefusedException(hello.software() + " hashes the probe's chain to " + hello.probe() + ", "
+          + Software.name() + " to " + Protocol.probe() + ": they would not name the same blocks");
+    }
+    engineVersion = hello.engineVersion();
+    return new SchedulerReply.Welcome(
+        SchedulerProtocol.VERSION, Software.name(), ProcessHandle.current().pid());
+  }
+
+  /** A build of the release for one kind of machine has that behind a plus sign. */
+  private static boolean isServed(String version) {
+    return version.equals(SchedulerProtocol.ENGINE_VERSION)
+        || version.startsWith(SchedulerProtocol.ENGINE_VERSION + "+");
+  }
+
+  private SchedulerReply attach(SchedulerRequest.Attach attach) {
+    require(engineVersion != null, "Attach", "Hello");
+    if (attached != null && !attached.equals(attach)) {
+      throw new RefusedException("Attach states another instance than before on this connection: '" + attach.instance()
+          + "' of start " + attach.incarnation() + "; make another connection");
+    }
+    if (attached == null) {
+      ShardLayout layout = new ShardLayout(attach.ranks(), attach.shardBytes());
+      SessionSpec session = new SessionSpec(
+          attach.instance(), new Namespace(attach.namespace()), layout, attach.blockTokens());
+      SchedulerSpec spec = new SchedulerSpec(attach.blockTokens(), layout.blockBytes(),
+          TimeUnit.MILLISECONDS.toNanos(attach.deferMillis()), attach.saves());
+      attachment = endpoint.attach(this, session, new Membership(attach.incarnation(), Membership.SCHEDULER));
+      attached = attach;
+      SessionQuestions questions =
+          new SessionQuestions(endpoint.cacheThread(), attachment::session, endpoint.faults(), System::nanoTime);
+      requests = new Requests(spec, questions, endpoint.numbers(), System::nanoTime, new SecureRandom());
+    }
+    return new SchedulerReply.Attached(attachment.attach(ATTACH_LIMIT));
+  }
+
+  private Requests attached(String request) {
+    require(requests != null, request, "Attach");
+    return requests;
+  }
+
+  private static void require(boolean expected, String request, String before) {
+    if (!expected) {
+      throw new RefusedException(request + " came out of order, expected it after " + before);
+    }
+  }
+
+  /** Ends the connection, and with it a call under way. From any thread. */
+  void close() {
+    try {
+      connection.close();
+    } catch (IOException e) {
+      endpoint.faults().fault("a scheduler's connection was not closed", e);
+    }
+  }
+}

@@ -1,0 +1,190 @@
+"""Puts the halves together from what the engine says of itself."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from orbitkv_agent.launch import AgentLauncher
+from orbitkv_vllm.identity import Facts, facts_of_config, facts_of_pages, identity, incarnation
+from orbitkv_vllm.layout import Page, Pool, pool_of
+from orbitkv_vllm.metadata import Described
+from orbitkv_vllm.profile import ProfileError, RequestProfile, only_group
+from orbitkv_vllm.rendezvous import Rendezvous
+from orbitkv_vllm.settings import Settings
+from orbitkv_vllm.vllm_wire import AdapterClient, Instance
+
+if TYPE_CHECKING:
+    import torch
+    from vllm.config import VllmConfig
+    from vllm.v1.kv_cache_interface import KVCacheConfig
+
+    from orbitkv_vllm.scheduler import SchedulerHalf
+    from orbitkv_vllm.worker import WorkerHalf
+
+
+def scheduler_half(config: VllmConfig, settings: Settings) -> SchedulerHalf:
+    """Returns a scheduler half that serves nothing yet."""
+    from orbitkv_vllm.events import StoredEvents
+    from orbitkv_vllm.scheduler import SchedulerHalf
+
+    block_tokens = config.cache_config.block_size
+    wanted = config.kv_events_config
+    return SchedulerHalf(
+        block_tokens=block_tokens,
+        ranks=config.parallel_config.tensor_parallel_size,
+        profile=RequestProfile(settings.adapters),
+        saves=settings.saves,
+        events=StoredEvents(block_tokens) if wanted is not None and wanted.enable_kv_cache_events else None,
+    )
+
+
+def adapter_client(
+    config: VllmConfig, settings: Settings, engine_version: str, described: Mapping[int, Any]
+) -> AdapterClient:
+    """Returns the scheduler half's way to the agent of rank 0. ``ValueError`` if the workers do not agree."""
+    ranks = config.parallel_config.tensor_parallel_size
+    if sorted(described) != list(range(ranks)) or not all(isinstance(one, Described) for one in described.values()):
+        raise ValueError(f"OrbitKV for vLLM: ranks {sorted(described)} have shared their pages, expected all {ranks}")
+    first: Described = described[0]
+    for rank, one in described.items():
+        if (one.shard_bytes, one.facts) != (first.shard_bytes, first.facts):
+            differing = [name for (name, mine), (_, its) in zip(first.facts, one.facts) if mine != its]
+            raise ValueError(
+                f"OrbitKV for vLLM: the pages of rank {rank} are not like those of rank 0: {', '.join(differing)},"
+                f" {one.shard_bytes} and {first.shard_bytes} bytes of a block"
+            )
+    return AdapterClient(
+        _rendezvous(config, settings).scheduler_socket,
+        identity=identity(config, settings, first.facts),
+        engine_version=engine_version,
+        instance=_instance(config, settings, first.shard_bytes, os.getpid()),
+    )
+
+
+def worker_half(
+    config: VllmConfig,
+    kv_cache: KVCacheConfig,
+    settings: Settings,
+    engine_version: str,
+    kv_caches: Mapping[str, torch.Tensor],
+) -> tuple[WorkerHalf, Described]:
+    """Shares the pages, starts the agent, and returns the half that has both."""
+    from orbitkv_vllm.adopt import AdoptedMemory
+    from orbitkv_vllm.worker import Identifier, WorkerHalf
+
+    pool = _pool(config, kv_cache, kv_caches)
+    rank = config.parallel_config.rank
+    facts = _facts(config, kv_cache, settings, engine_version, pool, kv_caches)
+    known = identity(config, settings, facts)
+    instance = _instance(config, settings, pool.shard_bytes, _engine_pid(config))
+    rendezvous = _rendezvous(config, settings)
+    rendezvous.enter()
+    try:
+        memory = AdoptedMemory(pool.address, pool.size)
+    except BaseException:
+        rendezvous.leave()
+        raise
+    agent = AgentLauncher(
+        rendezvous.agent_socket(rank),
+        _agent_arguments(settings, rendezvous, rank, pool.shard_bytes * instance.ranks),
+        command=settings.agent_command,
+    )
+    identifier = Identifier(agent, rendezvous.scheduler_socket, known, engine_version)
+    half = WorkerHalf(
+        agent_socket=rendezvous.agent_socket(rank),
+        agent=agent,
+        identifier=identifier,
+        instance=instance,
+        rank=rank,
+        pool=pool,
+        memory=memory,
+        rendezvous=rendezvous,
+    )
+    return half, Described(rank, pool.shard_bytes, facts)
+
+
+def _pool(config: VllmConfig, kv_cache: KVCacheConfig, kv_caches: Mapping[str, torch.Tensor]) -> Pool:
+    for layer, view in kv_caches.items():
+        if view.device.type != "cpu":
+            raise ProfileError(
+                f"OrbitKV for vLLM: layer {layer} has its pages on {view.device}, and this version serves pages of the"
+                " CPU; use vLLM's CPU build"
+            )
+    spec = only_group(kv_cache)
+    return pool_of(
+        config.cache_config.get_resolved_kv_cache_layout().name,
+        kv_cache.num_blocks,
+        Page(spec.num_heads, spec.num_states, spec.state_content_size_bytes),
+        kv_cache.kv_cache_tensors,
+        kv_caches,
+    )
+
+
+def _facts(
+    config: VllmConfig,
+    kv_cache: KVCacheConfig,
+    settings: Settings,
+    engine_version: str,
+    pool: Pool,
+    kv_caches: Mapping[str, torch.Tensor],
+) -> Facts:
+    group = kv_cache.kv_cache_groups[0]
+    spec = only_group(kv_cache)
+    layers = config.compilation_config.static_forward_context
+    backends = sorted({layers[name].get_attn_backend().get_name() for name in group.layer_names if name in layers})
+    ratio = kv_caches[group.layer_names[0]].shape[0] // kv_cache.num_blocks
+    layout = config.cache_config.get_resolved_kv_cache_layout().name
+    return facts_of_config(config, engine_version, settings) + facts_of_pages(
+        layout, backends, spec.block_size // ratio, spec, group.layer_names, pool
+    )
+
+
+def _rendezvous(config: VllmConfig, settings: Settings) -> Rendezvous:
+    return Rendezvous(settings.runtime_dir, _engine_id(config))
+
+
+def _instance(config: VllmConfig, settings: Settings, shard_bytes: int, engine_pid: int) -> Instance:
+    engine_id = _engine_id(config)
+    return Instance(
+        name=engine_id[:128],
+        incarnation=incarnation(engine_id, config.instance_id, engine_pid),
+        ranks=config.parallel_config.tensor_parallel_size,
+        shard_bytes=shard_bytes,
+        block_tokens=config.cache_config.block_size,
+        defer_millis=settings.defer_millis,
+        saves=settings.saves,
+    )
+
+
+def _engine_id(config: VllmConfig) -> str:
+    transfer = config.kv_transfer_config
+    if transfer is None or not transfer.engine_id:
+        raise ProfileError("OrbitKV for vLLM: --kv-transfer-config has no engine_id; leave it out to get one")
+    return str(transfer.engine_id)
+
+
+def _engine_pid(config: VllmConfig) -> int:
+    """Returns the process of the scheduler, as its worker sees it."""
+    parent = multiprocessing.parent_process()
+    if config.parallel_config.distributed_executor_backend == "mp" and parent is not None and parent.pid is not None:
+        return parent.pid
+    return os.getpid()
+
+
+def _agent_arguments(settings: Settings, rendezvous: Rendezvous, rank: int, block_bytes: int) -> list[str]:
+    arguments = []
+    if rank == 0:
+        arguments += ["--engine", "vllm", "--engine-socket", rendezvous.scheduler_socket]
+    if settings.manager is not None:
+        arguments += ["--manager", settings.manager]
+    elif rank > 0:
+        arguments += ["--manager", rendezvous.manager_socket]
+    else:
+        arguments += ["--host-manager", rendezvous.manager_folder, "--dram", settings.dram]
+        arguments += ["--block-bytes", f"{block_bytes}B"]
+        if settings.ssd is not None:
+            arguments += ["--ssd", settings.ssd]
+    return arguments

@@ -1,0 +1,435 @@
+"""The scheduler half: tells the agent of rank 0 what the scheduler does, and the workers what the agent has decided.
+
+What is kept here is what must outlive an agent: the references that keep pages from being used again while they are
+saved, the loads that requests wait for, and which requests failed to load.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
+
+from orbitkv_vllm import messages
+from orbitkv_vllm.events import StoredEvents
+from orbitkv_vllm.messages import Standing
+from orbitkv_vllm.metadata import Ended, LoadOrder, Orders, Reports, SaveOrder
+from orbitkv_vllm.profile import RequestProfile
+from orbitkv_vllm.stats import OrbitKvStats
+from orbitkv_vllm.vllm_wire import AdapterClient
+
+if TYPE_CHECKING:
+    from vllm.distributed.kv_events import KVCacheEvent
+    from vllm.v1.core.block_pool import BlockPool
+    from vllm.v1.core.kv_cache_manager import KVCacheBlocks
+    from vllm.v1.core.kv_cache_utils import KVCacheBlock
+    from vllm.v1.core.sched.output import SchedulerOutput
+    from vllm.v1.outputs import KVConnectorOutput
+    from vllm.v1.request import Request
+
+_LOG = logging.getLogger("orbitkv_vllm")
+
+_PATIENCE_S = 2.0
+"""How long the scheduler waits for pages of saves rather than take them from a request."""
+
+_PINNED_SHARE = 2
+"""Saves hold at most one page in so many."""
+
+_IDLE_PATIENCE_S = 10.0
+"""How long an engine with nothing else to do waits for saves to end."""
+
+_NOTHING = messages.Plan([], [], b"", b"")
+
+
+class _Told:
+    """What the agent was told of a request in one connection."""
+
+    __slots__ = ("connection", "external_tokens", "hashes", "pages", "request", "restarted", "running", "whole")
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.connection = 0
+        self.hashes = 0
+        self.pages = 0
+        self.whole = 0
+        """Blocks that the agent knows to be computed."""
+        self.running = False
+        """Whether it has pages, as far as the agent has to know."""
+        self.restarted = False
+        """Whether it lost its pages and the agent has not been told."""
+        self.external_tokens = 0
+        """To be loaded, as was agreed when it got pages."""
+
+    def tell_again(self, connection: int) -> None:
+        self.connection = connection
+        self.hashes = self.pages = self.whole = 0
+        self.restarted = False
+
+    def restart(self) -> None:
+        self.running = False
+        self.restarted = True
+        self.pages = self.whole = 0
+
+
+class _Pin(NamedTuple):
+    """Pages of a save, held by a reference of this half's own until every rank has reported it."""
+
+    connection: int
+    save: int
+    blocks: list[KVCacheBlock]
+    ended: Ended
+
+
+class _Load(NamedTuple):
+    blocks: int
+    ended: Ended
+
+
+class SchedulerHalf:
+    """One engine's scheduler. One thread.
+
+    No call raises for what the agent does or does not do, and none takes longer than the client's deadline.
+    """
+
+    def __init__(
+        self,
+        *,
+        block_tokens: int,
+        ranks: int,
+        profile: RequestProfile,
+        saves: bool,
+        events: Optional[StoredEvents],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Serves nothing until ``connect``."""
+        self._block_tokens = block_tokens
+        self._ranks = ranks
+        self._profile = profile
+        self._saves = saves
+        self._events = events
+        self._clock = clock
+        self._client: Optional[AdapterClient] = None
+        self._pool: Optional[BlockPool] = None
+        self._told: dict[str, _Told] = {}
+        self._refused: set[str] = set()
+        """Requests out of the profile, with which the cache has nothing to do."""
+        self._failed: set[str] = set()
+        """Requests that failed to load: what failed once may fail again, and again."""
+        self._allocated: dict[str, Sequence[int]] = {}
+        self._finished: list[str] = []
+        self._pins: dict[int, _Pin] = {}
+        self._pinned_blocks = 0
+        self._pins_moved = clock()
+        self._last_pin = 0
+        self._loads: dict[str, _Load] = {}
+        self._saves_ended: list[messages.SaveEnded] = []
+        self._loads_ended: list[messages.LoadEnded] = []
+        self._ended_series: list[int] = []
+        self._stats = OrbitKvStats()
+
+    def connect(self, client: AdapterClient) -> None:
+        """Has an agent from now on."""
+        self._client = client
+
+    def bind(self, pool: BlockPool) -> None:
+        """Has the engine's pages from now on."""
+        self._pool = pool
+
+    def lookup(self, request: Request, computed_tokens: int) -> tuple[Optional[int], bool]:
+        """How many tokens behind the computed ones can be loaded; nothing to be asked again in the next step."""
+        told = self._told.get(request.request_id)
+        if told is not None and told.running:
+            told.restart()
+        client = self._client
+        hashes = request.block_hashes
+        if (
+            client is None
+            or request.skip_reading_prefix_cache
+            or len(hashes) * self._block_tokens <= computed_tokens
+            or request.request_id in self._failed
+            or not self._accepts(request)
+            or not client.prepare()
+        ):
+            return 0, False
+        told = self._up_to_date(request, client)
+        matched = client.lookup(
+            request.request_id, computed_tokens, request.num_tokens, told.hashes, b"".join(hashes[told.hashes :])
+        )
+        if matched is None:
+            return 0, False
+        told.hashes = len(hashes)
+        # A lookup says by itself that the request waits again.
+        told.restarted = False
+        if matched.standing is Standing.DEFER:
+            return None, False
+        whole_tokens = len(hashes) * self._block_tokens
+        if matched.standing is Standing.NONE or not 0 < matched.tokens <= whole_tokens - computed_tokens:
+            return 0, False
+        return matched.tokens, True
+
+    def allocated(self, request: Request, blocks: KVCacheBlocks, external_tokens: int) -> None:
+        """A request has pages: to load into, or to run."""
+        if not self._accepts(request):
+            return
+        told = self._told.setdefault(request.request_id, _Told(request))
+        told.external_tokens = external_tokens
+        told.running = external_tokens == 0
+        told.whole = 0
+        self._allocated[request.request_id] = blocks.get_block_ids()[0]
+
+    def orders(self, output: SchedulerOutput) -> Orders:
+        """Tells what a step does, and returns what the workers are to do in it."""
+        orders = Orders()
+        client = self._client
+        allocated, self._allocated = self._allocated, {}
+        waiting = {name: pages for name, pages in allocated.items() if self._told[name].external_tokens > 0}
+        plan = None
+        if client is not None and client.ready:
+            plan = self._step(client, output, allocated, orders)
+        elif client is not None and (allocated or self._told):
+            client.prepare()
+        if plan is not None:
+            for load in plan.loads:
+                pages = struct.unpack(f">{len(load.pages) // 4}i", load.pages)
+                if pages and waiting.pop(load.request, None) is not None:
+                    orders.loads.append(LoadOrder(load.request, load.lease, load.first_block, pages))
+                    self._loads[load.request] = _Load(len(pages), Ended(0, len(pages)))
+                else:
+                    _LOG.error("a load for %s, which does not wait for one, is not started", load.request)
+        for name in waiting:
+            # Without an answer nobody would ever report these.
+            orders.without_load.append(name)
+            self._failed.add(name)
+            self._stats.count("failed_loads")
+        return orders
+
+    def reported(self, output: KVConnectorOutput) -> None:
+        """Takes what the workers say."""
+        reports = output.kv_connector_worker_meta
+        if not isinstance(reports, Reports):
+            return
+        for number, ended in reports.saves.items():
+            pin = self._pins.get(number)
+            if pin is not None:
+                self._pins[number] = pin = pin._replace(ended=pin.ended | ended)
+                if pin.ended.ranks >= self._ranks:
+                    self._unpin(number)
+        for name, ended in reports.loads.items():
+            load = self._loads.get(name)
+            if load is not None:
+                self._loads[name] = load = load._replace(ended=load.ended | ended)
+                if load.ended.ranks >= self._ranks:
+                    self._load_ended(name, self._loads.pop(name))
+
+    def finished(self, request: Request) -> None:
+        """Forgets a request. A load that it waits for goes on until the workers report it."""
+        name = request.request_id
+        told = self._told.pop(name, None)
+        self._refused.discard(name)
+        self._failed.discard(name)
+        self._allocated.pop(name, None)
+        if told is not None and self._client is not None and told.connection == self._client.connections:
+            self._finished.append(name)
+
+    def reset(self) -> bool:
+        """Puts everything stored so far out of reach, if nothing is under way."""
+        if self._pins or self._loads or any(self._told[name].external_tokens > 0 for name in self._allocated):
+            return False
+        if self._client is not None:
+            # It has to know what ended since the last step, or it believes that it still goes on.
+            self._tell(self._client, [], [], [])
+            if not self._client.reset():
+                return False
+        if self._events is not None:
+            self._events.cleared()
+        return True
+
+    def frees_soon(self) -> bool:
+        """Whether pages of saves will be free without anybody's being preempted."""
+        return self._saves_end_within(_PATIENCE_S)
+
+    def works(self) -> bool:
+        """Whether the engine has to take steps though it has no request: workers report saves in steps."""
+        return self._saves_end_within(_IDLE_PATIENCE_S)
+
+    def take_events(self) -> Iterable[KVCacheEvent]:
+        """Returns what became known since the last call."""
+        return () if self._events is None else self._events.take()
+
+    def take_stats(self) -> Optional[OrbitKvStats]:
+        """Returns counts since the last call; nothing if there are none."""
+        if self._stats.is_empty():
+            return None
+        stats, self._stats = self._stats, OrbitKvStats()
+        return stats
+
+    def close(self) -> None:
+        """Leaves the agent."""
+        if self._client is not None:
+            self._client.close()
+
+    def _saves_end_within(self, patience_s: float) -> bool:
+        return bool(self._pins) and self._clock() - self._pins_moved < patience_s
+
+    def _accepts(self, request: Request) -> bool:
+        if request.request_id in self._told:
+            return True
+        if request.request_id in self._refused:
+            return False
+        if not self._profile.accepts(request):
+            self._refused.add(request.request_id)
+            return False
+        return True
+
+    def _up_to_date(self, request: Request, client: AdapterClient) -> _Told:
+        told = self._told.setdefault(request.request_id, _Told(request))
+        if told.connection != client.connections:
+            told.tell_again(client.connections)
+        return told
+
+    def _step(
+        self, client: AdapterClient, output: SchedulerOutput, allocated: dict[str, Sequence[int]], orders: Orders
+    ) -> Optional[messages.Plan]:
+        preempted = []
+        for name in output.preempted_req_ids or ():
+            told = self._told.get(name)
+            if told is not None and told.running and name not in allocated:
+                told.restart()
+        told_allocated = []
+        for name, pages in allocated.items():
+            told = self._up_to_date(self._told[name].request, client)
+            if told.restarted:
+                preempted.append(name)
+            told_allocated.append(messages.Allocated(name, told.external_tokens, _numbers(pages)))
+            told.pages = len(pages)
+        advanced, tables = self._advanced(client, output) if self._saves else ([], {})
+        for name in output.preempted_req_ids or ():
+            told = self._told.get(name)
+            if told is not None and told.restarted and name not in allocated:
+                if told.connection == client.connections:
+                    preempted.append(name)
+        plan = self._tell(client, told_allocated, advanced, preempted)
+        if plan is None:
+            return None
+        for name in preempted:
+            self._told[name].restarted = False
+        for save in plan.saves:
+            self._pin(client, save, tables, orders)
+        orders.ended_series, self._ended_series = self._ended_series, []
+        return plan
+
+    def _tell(
+        self,
+        client: AdapterClient,
+        allocated: list[messages.Allocated],
+        advanced: list[messages.Advanced],
+        preempted: list[str],
+    ) -> Optional[messages.Plan]:
+        finished, self._finished = self._finished, []
+        saves_ended, self._saves_ended = self._saves_ended, []
+        loads_ended, self._loads_ended = self._loads_ended, []
+        if not (allocated or advanced or preempted or finished or saves_ended or loads_ended):
+            # Most steps: nobody needs to hear of them.
+            return _NOTHING
+        plan = client.step(messages.Step(allocated, advanced, preempted, finished, saves_ended, loads_ended))
+        if plan is not None:
+            self._ended_series += struct.unpack(f">{len(plan.ended_series) // 8}q", plan.ended_series)
+            if self._events is not None:
+                self._events.stored(struct.unpack(f">{len(plan.stored) // 8}q", plan.stored))
+        return plan
+
+    def _advanced(
+        self, client: AdapterClient, output: SchedulerOutput
+    ) -> tuple[list[messages.Advanced], dict[str, Sequence[int]]]:
+        """Returns the requests with more whole, confirmed blocks behind this step, and their pages."""
+        advanced: list[messages.Advanced] = []
+        tables: dict[str, Sequence[int]] = {}
+        block_tokens = self._block_tokens
+        connection = client.connections
+        state = output.kv_connector_block_state
+        for name, scheduled in output.num_scheduled_tokens.items():
+            told = self._told.get(name)
+            if told is None:
+                continue
+            if told.connection != connection:
+                told.tell_again(connection)
+            request = told.request
+            # Hashes are of confirmed tokens only; computed tokens may be ahead of them.
+            hashes = request.block_hashes
+            computed = request.num_computed_tokens + scheduled
+            whole = min(computed // block_tokens, len(hashes))
+            if whole <= told.whole or state is None:
+                continue
+            groups = state.get_block_ids(name)
+            if groups is None or len(groups[0]) < whole:
+                continue
+            pages = groups[0][:whole]
+            advanced.append(
+                messages.Advanced(
+                    name, whole * block_tokens, told.hashes, b"".join(hashes[told.hashes :]),
+                    min(told.pages, whole), _numbers(pages[told.pages :]),
+                )
+            )
+            tables[name] = pages
+            told.hashes = len(hashes)
+            told.pages = max(told.pages, whole)
+            told.whole = whole
+        return advanced, tables
+
+    def _pin(
+        self, client: AdapterClient, save: messages.Save, tables: dict[str, Sequence[int]], orders: Orders
+    ) -> None:
+        """Holds the pages of a save, and has the workers do it."""
+        pool = self._pool
+        pages = struct.unpack(f">{len(save.pages) // 4}i", save.pages)
+        owned = tables.get(save.request, ())
+        if pool is None or not pages or tuple(owned[save.first_block : save.first_block + len(pages)]) != pages:
+            _LOG.error("a save of pages that %s does not have in this step is not started", save.request)
+            pages = ()
+        elif self._pinned_blocks + len(pages) > len(pool.blocks) // _PINNED_SHARE:
+            # Saves are slower than the engine: it does not wait for them.
+            self._stats.count("dropped_save_blocks", len(pages))
+            pages = ()
+        if pool is None or not pages:
+            # What follows in the series builds on these hashes.
+            orders.saves.append(SaveOrder(0, save.series, save.known, save.hashes, save.first_block, ()))
+            self._saves_ended.append(messages.SaveEnded(save.save, 0))
+            return
+        blocks = [pool.blocks[page] for page in pages]
+        pool.touch(blocks)
+        if not self._pins:
+            self._pins_moved = self._clock()
+        self._last_pin += 1
+        self._pins[self._last_pin] = _Pin(client.connections, save.save, blocks, Ended(0, len(blocks)))
+        self._pinned_blocks += len(blocks)
+        orders.saves.append(SaveOrder(self._last_pin, save.series, save.known, save.hashes, save.first_block, pages))
+        if self._events is not None:
+            self._events.saving(save.save, self._told[save.request].request, save.first_block, len(pages))
+
+    def _unpin(self, number: int) -> None:
+        pin = self._pins.pop(number)
+        self._pinned_blocks -= len(pin.blocks)
+        self._pins_moved = self._clock()
+        if self._pool is not None:
+            # As the engine frees a request's: the last block is used again first.
+            self._pool.free_blocks(reversed(pin.blocks))
+        self._stats.count("saved_tokens", pin.ended.blocks * self._block_tokens)
+        if self._client is not None and pin.connection == self._client.connections:
+            self._saves_ended.append(messages.SaveEnded(pin.save, pin.ended.blocks))
+
+    def _load_ended(self, name: str, load: _Load) -> None:
+        loaded = load.ended.blocks == load.blocks
+        self._stats.count("loaded_tokens", load.ended.blocks * self._block_tokens)
+        self._loads_ended.append(messages.LoadEnded(name, loaded))
+        if not loaded:
+            self._stats.count("failed_loads")
+            if name in self._told:
+                self._failed.add(name)
+
+
+def _numbers(values: Sequence[int]) -> bytes:
+    return struct.pack(f">{len(values)}i", *values)
+
+

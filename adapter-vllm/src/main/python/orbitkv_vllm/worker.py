@@ -1,0 +1,224 @@
+"""The worker half: shares one rank's pages with the agent of that rank, hands it orders and reports their ends."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple, Optional, Protocol
+
+from orbitkv_agent import AgentClient
+from orbitkv_vllm.adopt import AdoptedMemory
+from orbitkv_vllm.layout import Pool
+from orbitkv_vllm.metadata import Ended, LoadOrder, Orders, Reports, SaveOrder
+from orbitkv_vllm.rendezvous import Rendezvous
+from orbitkv_vllm.stats import OrbitKvStats
+from orbitkv_vllm.vllm_wire import AdapterClient, Identity, Instance
+from orbitkv_wire.messages import HASH_BYTES
+
+if TYPE_CHECKING:
+    from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorTransferResults
+
+_LOG = logging.getLogger("orbitkv_vllm")
+
+_DRAIN_S = 5.0
+
+
+class AgentProcess(Protocol):
+    """An agent that is kept running."""
+
+    def wait(self, limit_s: float = ...) -> bool: ...
+
+    def close(self, limit_s: float = ...) -> bool: ...
+
+
+class Identifier:
+    """Learns the namespace in the background, which takes as long as reading the model's files does."""
+
+    def __init__(self, agent: AgentProcess, socket_path: str, identity: Identity, engine_version: str) -> None:
+        self._agent = agent
+        self._client = AdapterClient(socket_path, identity=identity, engine_version=engine_version, deadline_s=1.0)
+        self._closing = threading.Event()
+        self._namespace: Optional[bytes] = None
+        self._thread = threading.Thread(target=self._run, name="orbitkv-identifier", daemon=True)
+        self._thread.start()
+
+    @property
+    def namespace(self) -> Optional[bytes]:
+        """The namespace, as soon as it is known."""
+        return self._namespace
+
+    def close(self) -> None:
+        """Asks no more."""
+        self._closing.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            if not self._agent.wait(0.5):
+                continue
+            self._namespace = self._client.namespace()
+            if self._namespace is not None:
+                break
+            self._closing.wait(0.05)
+        self._client.close()
+
+
+class _Loading(NamedTuple):
+    order: LoadOrder
+    since: float
+
+
+class WorkerHalf:
+    """One rank. One thread, but for the identifier's."""
+
+    def __init__(
+        self,
+        *,
+        agent_socket: str,
+        agent: AgentProcess,
+        identifier: Identifier,
+        instance: Instance,
+        rank: int,
+        pool: Pool,
+        memory: AdoptedMemory,
+        rendezvous: Rendezvous,
+    ) -> None:
+        """Takes over all that can be closed, and closes it in the end."""
+        self._agent_socket = agent_socket
+        self._process = agent
+        self._identifier = identifier
+        self._instance = instance
+        self._rank = rank
+        self._pool = pool
+        self._memory = memory
+        self._rendezvous = rendezvous
+        self._client: Optional[AgentClient] = None
+        self._loading: dict[int, _Loading] = {}
+        self._saving: dict[int, SaveOrder] = {}
+        self._untold: dict[int, tuple[int, bytes]] = {}
+        """Of series whose last saves did not reach the agent: how many hashes it was told, and those behind them."""
+        self._reports = Reports()
+        self._finished: set[str] = set()
+        self._failed: set[str] = set()
+        self._failed_pages: set[int] = set()
+        self._stats = OrbitKvStats()
+
+    def start_loads(self, orders: Orders) -> None:
+        """Begins the loads of a step."""
+        for name in orders.without_load:
+            self._finished.add(name)
+            self._failed.add(name)
+        for order in orders.loads:
+            client = self._agent()
+            transfer = None
+            if client is not None:
+                transfer = client.load(order.lease, order.pages, first_block=order.first_block)
+            if transfer is None:
+                self._load_ended(order, 0)
+            else:
+                self._loading[transfer.id] = _Loading(order, time.monotonic())
+
+    def start_saves(self, orders: Orders) -> None:
+        """Begins the saves of a step, whose forward has run."""
+        for order in orders.saves:
+            known, hashes = self._untold.pop(order.series, (order.known, b""))
+            # As the order has it, or with what stands between that and what was told.
+            known = min(known, order.known)
+            hashes = hashes[: (order.known - known) * HASH_BYTES] + order.hashes
+            client = self._agent()
+            if client is None or not order.pages:
+                self._untold[order.series] = (known, hashes)
+                if order.pages:
+                    self._save_ended(order, 0)
+                continue
+            transfer = client.save(hashes, order.first_block, order.pages, series=order.series, known=known)
+            if transfer is None:
+                self._save_ended(order, 0)
+            else:
+                self._saving[transfer.id] = order
+        for series in orders.ended_series:
+            self._untold.pop(series, None)
+            if self._client is not None:
+                self._client.forget(series)
+
+    def poll(self) -> KVConnectorTransferResults:
+        """Returns requests whose loads ended since the last call, each once."""
+        from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorTransferResults
+
+        if self._client is not None and (self._loading or self._saving):
+            for ended in self._client.progress():
+                loading = self._loading.pop(ended.transfer.id, None)
+                saved = self._saving.pop(ended.transfer.id, None)
+                if loading is not None:
+                    self._stats.count("load_seconds", time.monotonic() - loading.since)
+                    self._load_ended(loading.order, ended.blocks)
+                elif saved is not None:
+                    self._save_ended(saved, ended.blocks)
+        results = KVConnectorTransferResults(finished_recving=self._finished, failed_recving=self._failed)
+        self._finished, self._failed = set(), set()
+        return results
+
+    def take_failed_pages(self) -> set[int]:
+        """Returns the pages that loads did not reach though they reached earlier ones, since the last call."""
+        pages, self._failed_pages = self._failed_pages, set()
+        return pages
+
+    def take_reports(self) -> Optional[Reports]:
+        """Returns what is to be told the scheduler half; nothing if there is nothing."""
+        if not self._reports.saves and not self._reports.loads:
+            return None
+        reports, self._reports = self._reports, Reports()
+        return reports
+
+    def take_stats(self) -> Optional[OrbitKvStats]:
+        """Returns counts since the last call; nothing if there are none."""
+        if self._stats.is_empty():
+            return None
+        stats, self._stats = self._stats, OrbitKvStats()
+        return stats
+
+    def close(self) -> None:
+        """Ends the agent in order, and takes the pages back. Idempotent."""
+        self._identifier.close()
+        if self._client is not None:
+            self._client.close(deadline_s=_DRAIN_S)
+            self._client = None
+        self._process.close()
+        # Whatever an agent that has not ended may still write goes to the file, and no longer to the engine's pages.
+        self._memory.close()
+        self._rendezvous.leave()
+
+    def _agent(self) -> Optional[AgentClient]:
+        if self._client is None:
+            namespace = self._identifier.namespace
+            if namespace is not None:
+                instance = self._instance
+                self._client = AgentClient(
+                    self._agent_socket,
+                    instance=instance.name,
+                    incarnation=instance.incarnation,
+                    namespace=namespace,
+                    groups=[group._replace(base=group.base + self._memory.offset) for group in self._pool.groups],
+                    memory=self._memory.path,
+                    rank=self._rank,
+                    ranks=instance.ranks,
+                    whole=False,
+                    block_tokens=instance.block_tokens,
+                    deadline_s=0.25,
+                )
+        return self._client
+
+    def _load_ended(self, order: LoadOrder, blocks: int) -> None:
+        self._reports.loads[order.request] = Ended(1, blocks)
+        self._finished.add(order.request)
+        if blocks == 0:
+            self._failed.add(order.request)
+        else:
+            # The engine keeps those before the first of these.
+            self._failed_pages.update(order.pages[blocks:])
+        self._stats.count("loaded_bytes", blocks * self._pool.shard_bytes)
+
+    def _save_ended(self, order: SaveOrder, blocks: int) -> None:
+        self._reports.saves[order.save] = Ended(1, blocks)
+        self._stats.count("saved_bytes", blocks * self._pool.shard_bytes)

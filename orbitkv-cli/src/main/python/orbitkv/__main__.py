@@ -1,0 +1,5 @@
+"""``python -m orbitkv``."""
+
+from orbitkv.command import main
+
+main()

@@ -1,0 +1,162 @@
+"""An agent's launcher, with agents that are a few lines of Python."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from typing import Callable
+
+from orbitkv_agent import AgentLauncher
+
+_LIMIT_S = 30.0
+
+# Tells its arguments, serves until its input ends, and takes a moment to end.
+_AGENT = """
+import os, sys
+print("starting", " ".join(sys.argv[1:]), os.getsid(0) == os.getpid(), file=sys.stderr, flush=True)
+print("ready: here", flush=True)
+sys.stdin.read()
+print("drained", file=sys.stderr)
+"""
+
+
+def _until(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + _LIMIT_S
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+class AgentLauncherTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.socket = os.path.join(folder.name, "rank0.sock")
+        self.log = os.path.join(folder.name, "rank0.log")
+
+    def launch(self, agent: str = _AGENT, *, retry_s: float = 0.01) -> AgentLauncher:
+        launcher = AgentLauncher(
+            self.socket, ["--dram", "1GiB"], command=[sys.executable, "-c", agent], retry_s=retry_s, max_retry_s=1.0)
+        self.addCleanup(launcher.close)
+        return launcher
+
+    def said(self) -> str:
+        with open(self.log, encoding="utf-8") as log:
+            return log.read()
+
+    def test_it_starts_the_agent_and_ends_it_in_order(self) -> None:
+        with self.assertLogs("orbitkv_agent", "INFO") as logged:
+            launcher = self.launch()
+            self.assertTrue(launcher.wait(_LIMIT_S))
+            pid = launcher.agent_pid
+            assert pid is not None
+            self.assertTrue(launcher.close(_LIMIT_S))
+        self.assertFalse(_runs(pid))
+        self.assertFalse(launcher.listening)
+        self.assertEqual(
+            f"starting agent --socket {self.socket} --until-eof --dram 1GiB True\ndrained\n", self.said())
+        self.assertEqual([f"INFO:orbitkv_agent:agent of process {pid}: ready: here"], logged.output)
+
+    def test_an_agent_that_dies_is_started_again(self) -> None:
+        launcher = self.launch()
+        self.assertTrue(launcher.wait(_LIMIT_S))
+        first = launcher.agent_pid
+        assert first is not None
+        with self.assertLogs("orbitkv_agent", "WARNING") as logged:
+            os.kill(first, signal.SIGKILL)
+            self.assertTrue(_until(lambda: launcher.listening and launcher.agent_pid != first))
+        self.assertIn("agent rank0.sock ended with -9: starting", logged.output[0])
+
+    def test_one_that_cannot_start_costs_its_caller_nothing_and_says_why(self) -> None:
+        dies = "import sys; print('no memory here', file=sys.stderr); sys.exit(1)"
+        with self.assertLogs("orbitkv_agent", "WARNING") as logged:
+            began = time.monotonic()
+            launcher = self.launch(dies)
+            self.assertLess(time.monotonic() - began, 1.0)
+            self.assertTrue(_until(lambda: len(logged.output) >= 3))
+            self.assertFalse(launcher.wait(0.0))
+        for pause, line in zip(("0.01", "0.02", "0.04"), logged.output):
+            self.assertIn(f"ended with 1: no memory here; starting it again in {pause} s", line)
+
+    def test_a_command_that_is_not_there_is_tried_again(self) -> None:
+        with self.assertLogs("orbitkv_agent", "WARNING") as logged:
+            launcher = AgentLauncher(self.socket, [], command=["/nonexistent/orbitkv"], retry_s=0.01)
+            self.addCleanup(launcher.close)
+            self.assertTrue(_until(lambda: len(logged.output) >= 2))
+        self.assertIn("cannot be started", logged.output[0])
+        self.assertIn("/nonexistent/orbitkv", logged.output[0])
+
+    def test_it_ends_with_the_process_that_is_killed_though_a_forked_child_lives(self) -> None:
+        agents, tells = os.pipe()
+        worker = os.fork()
+        if worker == 0:
+            launcher = AgentLauncher(self.socket, [], command=[sys.executable, "-c", _AGENT])
+            launcher.wait(_LIMIT_S)
+            child = os.fork()
+            if child == 0:
+                # Outlives the worker, and has no part in its agent.
+                launcher.close()
+                signal.pause()
+            os.write(tells, f"{launcher.agent_pid} {child}\n".encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(worker, 0)
+        agent, child = map(int, os.read(agents, 100).split())
+        self.addCleanup(os.close, agents)
+        self.addCleanup(os.close, tells)
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        self.assertTrue(_until(lambda: not _runs(agent)))
+        self.assertTrue(_runs(child))
+        self.assertIn("drained", self.said())
+
+    def test_what_is_slow_to_end_is_left_to_itself(self) -> None:
+        slow = _AGENT + "import time; time.sleep(0.5)"
+        launcher = self.launch(slow)
+        self.assertTrue(launcher.wait(_LIMIT_S))
+        with self.assertLogs("orbitkv_agent", "WARNING"):
+            self.assertFalse(launcher.close(0.0))
+        self.assertTrue(launcher.close(_LIMIT_S))
+
+    def test_the_agent_may_use_every_processor_that_a_thread_of_the_engine_may(self) -> None:
+        processors = os.sched_getaffinity(0)
+        ended = threading.Event()
+        other = threading.Thread(target=ended.wait)
+        other.start()
+        self.addCleanup(other.join)
+        self.addCleanup(ended.set)
+        # As an engine does to its threads: this one's alone.
+        os.sched_setaffinity(0, {min(processors)})
+        self.addCleanup(os.sched_setaffinity, 0, processors)
+        tells = "import os, sys; print(sorted(os.sched_getaffinity(0)), file=sys.stderr)" + _AGENT
+        self.assertTrue(self.launch(tells).wait(_LIMIT_S))
+        self.assertIn(str(sorted(processors)), self.said())
+
+    def test_what_is_set_for_another_java_or_for_the_engine_is_left_out(self) -> None:
+        os.environ["JAVA_TOOL_OPTIONS"] = "-Xmx1m"
+        self.addCleanup(os.environ.pop, "JAVA_TOOL_OPTIONS")
+        launcher = self.launch("import os, sys; print(os.environ.get('JAVA_TOOL_OPTIONS'), file=sys.stderr)" + _AGENT)
+        self.assertTrue(launcher.wait(_LIMIT_S))
+        self.assertTrue(self.said().startswith("None\n"))
+
+    def test_a_long_log_is_put_aside(self) -> None:
+        with open(self.log, "wb") as log:
+            log.write(b"x" * (2 << 20))
+        self.assertTrue(self.launch().wait(_LIMIT_S))
+        self.assertLess(os.path.getsize(self.log), 1000)
+        self.assertEqual(2 << 20, os.path.getsize(self.log + ".1"))
+
+
+if __name__ == "__main__":
+    unittest.main()
