@@ -37,6 +37,9 @@ static uint32_t below(uint32_t bound) {
   return (uint32_t)((seed >> 11) % bound);
 }
 
+/* How many pages some blocks are spread over: a prime, so that steps of 17 meet none twice. */
+static uint32_t pages_apart(uint32_t blocks) { return blocks <= 7 ? 7 : blocks <= 13 ? 13 : 19; }
+
 static void drain(void) {
   for (int i = 1; i < 4; i++) {
     CHECK(gpu_record(gpu, event, streams[i]));
@@ -88,7 +91,7 @@ int main(int count, char **arguments) {
   for (int round = 0; round < ROUNDS; round++) {
     bool in = round & 1, by_kernel = round & 2, aligned = round & 4;
     uint32_t unit = aligned ? 16 : 1;
-    uint32_t layers = 1 + below(MOST_LAYERS), blocks = 1 + below(MOST_BLOCKS);
+    uint32_t layers = 1 + below(MOST_LAYERS), blocks = 1 + below(MOST_BLOCKS - 1);
     uint32_t bytes = unit * (1 + below(20000 / unit)), pages = MOST_BLOCKS * 2;
     uint64_t pitch = (uint64_t)bytes * pages + unit * below(64);
     for (int i = 0; i < POOL; i++) {
@@ -102,23 +105,14 @@ int main(int count, char **arguments) {
     move(pool, scratch, POOL, true);
     struct gpu_copy copies[MOST_BLOCKS * MOST_LAYERS];
     uint64_t *stripe = table, *block = stripe + 3 * MOST_LAYERS;
-    uint32_t first = below(pages - blocks), n = 0;
+    uint32_t first = below(pages - pages_apart(blocks)), n = 0;
     for (uint32_t l = 0; l < layers; l++) {
       stripe[3 * l] = pool + l * pitch, stripe[3 * l + 1] = bytes, stripe[3 * l + 2] = (uint64_t)l * bytes;
     }
     for (uint32_t b = 0; b < blocks; b++) {
-      uint64_t page = first + (b * 5) % blocks;
-      bool taken = false;
-      for (uint32_t other = 0; other < b; other++) {
-        taken |= block[2 * other + 1] == page;
-      }
-      page = taken ? first + blocks : page; /* twice is for the copies below to skip */
+      uint64_t page = first + (b * 17) % pages_apart(blocks);
       char *shard = host + b % 2 * CHUNK + b / 2 * (CHUNK / (MOST_BLOCKS / 2));
       block[2 * b] = (uint64_t)shard, block[2 * b + 1] = page;
-      if (taken) {
-        blocks = b;
-        break;
-      }
       if (b % 3) {
         copies[n++] = (struct gpu_copy){pool + page * bytes, (uint64_t)shard, pitch, bytes, layers};
       } else {

@@ -26,7 +26,7 @@ def command(*arguments: str) -> list[str]:
         *shlex.split(os.environ.get("ORBITKV_JAVA_OPTS", "")),
         "--module-path",
         os.path.join(_HOME, "modules"),
-        "--enable-native-access=io.orbitkv.backend.dram,io.orbitkv.backend.iouring",
+        "--enable-native-access=io.orbitkv.backend.dram,io.orbitkv.backend.gpu.cuda,io.orbitkv.backend.iouring",
         "--module",
         "io.orbitkv.cli/io.orbitkv.cli.Main",
         *arguments,

@@ -35,7 +35,7 @@ class AgentProcessesTest {
     return List.of(
         Path.of(System.getProperty("java.home"), "bin", "java").toString(),
         "-XX:+UseSerialGC", "-Xmx128m", "--illegal-native-access=deny",
-        "--enable-native-access=io.orbitkv.backend.dram,io.orbitkv.backend.iouring",
+        "--enable-native-access=io.orbitkv.backend.dram,io.orbitkv.backend.gpu.cuda,io.orbitkv.backend.iouring",
         "--module-path", System.getProperty("jdk.module.path"),
         "--module", "io.orbitkv.cli/io.orbitkv.cli.Main");
   }

@@ -31,7 +31,7 @@ public final class ThisProgram {
     command.addAll(memory);
     command.addAll(List.of(
         "--module-path", System.getProperty("jdk.module.path"),
-        "--enable-native-access=io.orbitkv.backend.dram,io.orbitkv.backend.iouring",
+        "--enable-native-access=io.orbitkv.backend.dram,io.orbitkv.backend.gpu.cuda,io.orbitkv.backend.iouring",
         "--module", MAIN));
     command.addAll(arguments);
     return command;
