@@ -33,6 +33,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 
 /**
  * One connection's side of the Manager: what it was granted, and what each of its requests comes to. Its methods are
@@ -59,6 +62,8 @@ final class Conversation {
   private Member member;
   private boolean witnessed;
   private boolean ended;
+  /** Of the instance that it is a member of; its own before it is one. Set and read by the connection's thread. */
+  private Lock gate = new ReentrantLock();
 
   Conversation(Manager manager) {
     this.manager = manager;
@@ -71,16 +76,16 @@ final class Conversation {
         case Request.Hello hello -> hello(hello);
         case Request _ when peer == null -> refused("hello", "a connection begins with it");
         case Request.Register register -> register(register);
-        case Request.Query query -> manager.turn(() -> query(query));
-        case Request.Poll poll -> manager.turn(() -> poll(poll));
-        case Request.Cancel cancel -> manager.lastTurn(() -> cancel(cancel));
-        case Request.Release release -> manager.lastTurn(() -> release(release));
+        case Request.Query query -> turn(() -> query(query));
+        case Request.Poll poll -> turn(() -> poll(poll));
+        case Request.Cancel cancel -> lastTurn(() -> cancel(cancel));
+        case Request.Release release -> lastTurn(() -> release(release));
         case Request.Restore restore -> restore(restore);
-        case Request.Enqueued enqueued -> manager.lastTurn(() -> enqueued(enqueued.grant()));
-        case Request.Drained drained -> manager.lastTurn(() -> drained(drained.grant()));
+        case Request.Enqueued enqueued -> lastTurn(() -> enqueued(enqueued.grant()));
+        case Request.Drained drained -> lastTurn(() -> drained(drained.grant()));
         case Request.Reserve reserve -> reserve(reserve);
-        case Request.Commit commit -> manager.lastTurn(() -> commit(commit));
-        case Request.Abort abort -> manager.lastTurn(() -> abort(abort.grant()));
+        case Request.Commit commit -> lastTurn(() -> commit(commit));
+        case Request.Abort abort -> lastTurn(() -> abort(abort.grant()));
         case Request.Settle settle -> manager.lastTurn(() -> settle(settle.member()));
         case Request.Stats _ -> new Reply.Statistics(manager.turn(manager.core()::stats));
         case Request.Flush flush -> flush(flush);
@@ -92,6 +97,26 @@ final class Conversation {
       return new Reply.Refused(Refusal.UNAVAILABLE, e.getMessage());
     } catch (ClosedException e) {
       return new Reply.Refused(Refusal.CLOSED, e.getMessage());
+    }
+  }
+
+  /** Begins something, in a turn that the instance waits for with one connection at a time. */
+  private Reply turn(Supplier<Reply> action) {
+    gate.lock();
+    try {
+      return manager.turn(action);
+    } finally {
+      gate.unlock();
+    }
+  }
+
+  /** As {@link #turn}, for what ends something, also while the Manager closes. */
+  private Reply lastTurn(Supplier<Reply> action) {
+    gate.lock();
+    try {
+      return manager.lastTurn(action);
+    } finally {
+      gate.unlock();
     }
   }
 
@@ -194,6 +219,7 @@ final class Conversation {
     member = new Member(number, generation, register.member(), peer, witness, peer.proof(manager.processes(), witness));
     witnessed = peer.visible();
     generation.add(member);
+    gate = generation.gate();
     manager.conversations().put(number, this);
     asked.clear();
     return new Reply.Registered(generation.number(), number, witness.getFileName().toString(), generation.missing());
@@ -393,7 +419,7 @@ final class Conversation {
 
   private Reply restore(Request.Restore restore) {
     requireWitness();
-    return manager.turn(() -> {
+    return turn(() -> {
       Reply problem = problemOf(restore.generation());
       problem = problem == null ? problemOf(restore.rank()) : problem;
       if (problem != null) {
@@ -411,7 +437,7 @@ final class Conversation {
 
   private Reply reserve(Request.Reserve reserve) {
     requireWitness();
-    return manager.turn(() -> {
+    return turn(() -> {
       Reply problem = problemOf(reserve.generation());
       problem = problem == null ? problemOf(reserve.rank()) : problem;
       if (problem != null) {

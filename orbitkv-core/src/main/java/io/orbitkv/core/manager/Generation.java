@@ -5,6 +5,8 @@ import io.orbitkv.core.machine.CoreSession;
 import io.orbitkv.core.wire.Protocol;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.IntPredicate;
 
 /** One registration of an engine instance: its members, and the core's session that they share. Used in turns only. */
@@ -26,6 +28,8 @@ final class Generation {
   private final long incarnation;
   private final CoreSession session;
   private final List<Member> members = new ArrayList<>();
+  /** Taken by a member's connection before its turn. It is no part of the state that turns guard. */
+  private final Lock gate = new ReentrantLock();
   private Ending ending = Ending.NONE;
 
   Generation(long number, long incarnation, CoreSession session) {
@@ -44,6 +48,14 @@ final class Generation {
 
   CoreSession session() {
     return session;
+  }
+
+  /**
+   * Returns what members wait at for each other before they wait for a turn: so an instance with many connections has no
+   * more threads that wait for turns than one with a single connection.
+   */
+  Lock gate() {
+    return gate;
   }
 
   SessionSpec spec() {

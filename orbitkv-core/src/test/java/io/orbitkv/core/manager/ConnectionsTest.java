@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.loop.CoreLoop;
 import io.orbitkv.core.wire.OtherUser;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
@@ -19,7 +20,10 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -179,6 +183,53 @@ class ConnectionsTest {
       // Not a figure: it would be without end if the flood's turns came first.
       assertThat(Duration.ofNanos(worst)).isLessThan(Duration.ofSeconds(2));
     }
+  }
+
+  @Test
+  void manyConnectionsOfOneInstance_waitForATurnAsOne() throws Exception {
+    try (ManagerBench bench = new ManagerBench(folder); Caller victim = bench.caller()) {
+      victim.as("victim", 7, 4, Protocol.ALL_RANKS);
+      List<Caller> ranks = new ArrayList<>();
+      for (int rank = 0; rank < 4; rank++) {
+        ranks.add(bench.caller().as("flood", 7, 4, rank));
+      }
+      CountDownLatch turnIsTaken = new CountDownLatch(1);
+      CountDownLatch endOfTurn = new CountDownLatch(1);
+      Thread holder = Thread.ofPlatform().start(() -> bench.manager.turn(() -> {
+        turnIsTaken.countDown();
+        try {
+          return endOfTurn.await(30, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+          throw new AssertionError(e);
+        }
+      }));
+      turnIsTaken.await();
+      for (int rank = 0; rank < 4; rank++) {
+        ranks.get(rank).send(
+            new Request.Reserve(ranks.get(rank).generation(), rank, CHAIN, 0, CHAIN.blocks()));
+      }
+      victim.send(new Request.Query(victim.generation(), 0, 0, CHAIN));
+      ManagerBench.await(() -> waiting(Conversation.class) == 5);
+
+      assertThat(waiting(CoreLoop.class)).as("threads that wait for the turn: one of each instance").isEqualTo(2);
+
+      endOfTurn.countDown();
+      holder.join();
+      assertThat(victim.receive()).isInstanceOf(Reply.Answered.class);
+      for (Caller rank : ranks) {
+        assertThat(rank.receive()).isInstanceOf(Reply.Granted.class);
+        rank.close();
+      }
+    }
+  }
+
+  /** Returns how many connections' threads wait somewhere in a class. */
+  private static long waiting(Class<?> where) {
+    return Thread.getAllStackTraces().entrySet().stream()
+        .filter(thread -> thread.getKey().getName().startsWith("orbitkv-connection")
+            && thread.getKey().getState() == Thread.State.WAITING
+            && Arrays.stream(thread.getValue()).anyMatch(frame -> frame.getClassName().equals(where.getName())))
+        .count();
   }
 
   @Test
