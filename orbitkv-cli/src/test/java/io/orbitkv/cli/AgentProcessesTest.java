@@ -25,6 +25,16 @@ class AgentProcessesTest {
     python().checkTypes(TESTS);
   }
 
+  @Test
+  void vllmsWorkers_getEveryByteBackInEveryLayout() throws IOException, InterruptedException {
+    String connector = "../adapter-vllm/src/";
+    new PythonEnvironment(PythonEnvironment.VLLM, folder,
+        List.of(PythonEnvironment.WIRE, connector + "main/python", connector + "test/python"),
+        Map.of("ORBITKV_COMMAND", String.join("\n", launch()), "VLLM_USE_V2_MODEL_RUNNER", "0",
+            "VLLM_NO_USAGE_STATS", "1", "VLLM_LOGGING_LEVEL", "ERROR"))
+        .runModule("test_worker");
+  }
+
   private PythonEnvironment python() {
     return new PythonEnvironment(folder, List.of(PythonEnvironment.WIRE),
         Map.of("ORBITKV_COMMAND", String.join("\n", launch())));

@@ -13,22 +13,36 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * The Python that {@code .ci/python-env} makes once, with sources of ours.
+ * The Python that a script in {@code .ci} makes once, with sources of ours.
  *
+ * @param maker the script
  * @param scratch for what it writes
  * @param sources folders of packages
  * @param variables of its environment
  */
-record PythonEnvironment(Path scratch, List<String> sources, Map<String, String> variables) {
+record PythonEnvironment(String maker, Path scratch, List<String> sources, Map<String, String> variables) {
 
   /** The Python side of the protocols. */
   static final String WIRE = "../orbitkv-core/src/main/python";
 
+  /** With the released vLLM. */
+  static final String VLLM = "../.ci/vllm-env";
+
+  private static final String PLAIN = "../.ci/python-env";
   private static final int LIMIT_MINUTES = 10;
+
+  PythonEnvironment(Path scratch, List<String> sources, Map<String, String> variables) {
+    this(PLAIN, scratch, sources, variables);
+  }
 
   /** Runs the tests of a folder, in which there must be some. */
   void runTests(String folder) throws IOException, InterruptedException {
     assertThat(run("-W", "error", "-m", "unittest", "discover", "-s", folder)).containsPattern("Ran [1-9][0-9]* tests");
+  }
+
+  /** Runs the tests of a module. */
+  void runModule(String module) throws IOException, InterruptedException {
+    assertThat(run("-m", "unittest", module)).containsPattern("Ran [1-9][0-9]* tests");
   }
 
   /** Checks the types of folders of files. */
@@ -40,7 +54,7 @@ record PythonEnvironment(Path scratch, List<String> sources, Map<String, String>
   }
 
   private String run(String... words) throws IOException, InterruptedException {
-    String python = command(List.of("../.ci/python-env")).strip() + "/bin/python";
+    String python = command(List.of(maker)).strip() + "/bin/python";
     return command(Stream.concat(Stream.of(python), Arrays.stream(words)).toList());
   }
 
