@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any, Literal, Optional
 
 import torch
 from vllm import SamplingParams
@@ -60,12 +60,11 @@ def engine_config(
     extra: Optional[dict[str, Any]] = None,
     ranks: int = 1,
     is_async: bool = False,
-    policy: str = "recompute",
+    policy: Literal["recompute", "fail"] = "recompute",
     engine_id: Optional[str] = None,
     events: bool = False,
     budget: int = 256,
     caching: bool = True,
-    hash_algorithm: str = "sha256",
 ) -> VllmConfig:
     """Returns the configuration of an engine that has the connector and a model of two layers."""
     model = ModelConfig(
@@ -73,8 +72,7 @@ def engine_config(
         enforce_eager=True,
     )
     cache = CacheConfig(
-        block_size=BLOCK, gpu_memory_utilization=0.5, enable_prefix_caching=caching,
-        prefix_caching_hash_algo=hash_algorithm,
+        block_size=BLOCK, gpu_memory_utilization=0.5, enable_prefix_caching=caching, prefix_caching_hash_algo="sha256",
     )
     transfer = KVTransferConfig(
         kv_connector="OrbitKvConnector", kv_connector_module_path="orbitkv_vllm.connector", kv_role="kv_both",
@@ -133,7 +131,7 @@ class Engine:
         self.tokens: dict[str, list[int]] = {}
         self.orders: list[Orders] = []
         self.events: list[Any] = []
-        publisher = self.scheduler.kv_event_publisher
+        publisher: Any = self.scheduler.kv_event_publisher
         publisher.publish = lambda batch: self.events.extend(batch.events)
 
     def add(
@@ -215,8 +213,8 @@ class Engine:
             )
         if len(outputs) == 1:
             return outputs[0]
-        aggregated = self._aggregator.aggregate(outputs)
-        assert aggregated is not None
+        aggregated = self._aggregator.aggregate(list(outputs))
+        assert isinstance(aggregated, ModelRunnerOutput)
         return aggregated
 
     def _sampled(self, name: str, output: SchedulerOutput) -> list[int]:

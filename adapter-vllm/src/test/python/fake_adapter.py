@@ -7,12 +7,14 @@ import socket
 import struct
 import threading
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Optional, TypeVar
 
 import msgspec
 
 from orbitkv_vllm import messages
 from orbitkv_vllm.messages import HASH_BYTES, Standing
+
+_R = TypeVar("_R")
 
 NAMESPACE = bytes(range(32))
 
@@ -80,7 +82,7 @@ class FakeAdapter:
     def leased(self, lease: int, hashes: list[bytes]) -> None:
         """Blocks are held, under the names that they are stored by."""
 
-    def of(self, kind: type) -> list[messages.Request]:
+    def of(self, kind: type[_R]) -> list[_R]:
         """Returns the requests of a kind."""
         return [request for request in self.requests if isinstance(request, kind)]
 

@@ -166,9 +166,8 @@ class WorkerTest(unittest.TestCase):
         config = self.config(len(workers.ranks), **options)
         engine = Engine(config, workers, blocks=_BLOCKS)
         self.addCleanup(engine.scheduler.shutdown)
-        engine.connector.set_xfer_handshake_metadata_pp_aware(
-            {(0, rank): connector.get_handshake_metadata() for rank, connector in enumerate(workers.connectors)}
-        )
+        described: Any = {(0, rank): one.get_handshake_metadata() for rank, one in enumerate(workers.connectors)}
+        engine.connector.set_xfer_handshake_metadata_pp_aware(described)
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
         half._client._deadline_s = 10.0
@@ -216,7 +215,8 @@ class WorkerTest(unittest.TestCase):
     def compute(self, engine: Engine, memories: list[Memory], prompt: list[int], seed: int) -> None:
         """Has a prompt computed, by writing what each rank would have in each of its blocks, and saved."""
         request = engine.add(prompt, limit=1)
-        schedule = engine.scheduler.schedule
+        scheduler: Any = engine.scheduler
+        schedule = scheduler.schedule
 
         def computing(*arguments: Any) -> Any:
             output = schedule(*arguments)
@@ -227,10 +227,10 @@ class WorkerTest(unittest.TestCase):
                         memory.fill(page, seed + 100 * rank + index)
             return output
 
-        engine.scheduler.schedule = computing  # type: ignore[method-assign]
+        scheduler.schedule = computing
         self.finish(engine, request.request_id)
         self.drained(engine)
-        engine.scheduler.schedule = schedule  # type: ignore[method-assign]
+        scheduler.schedule = schedule
         self.assertTrue(engine.scheduler.reset_prefix_cache())
         for memory in memories:
             memory.raw.zero_()

@@ -10,7 +10,7 @@ import picocli.CommandLine.Spec;
     name = "bench",
     mixinStandardHelpOptions = true,
     versionProvider = OrbitKv.Version.class,
-    description = "Measures this machine: lookups, copies, the SSD tier beside fio, the allocator, recovery.",
+    description = "Measures this machine: lookups, fairness, copies, the SSD tier beside fio, the allocator, recovery.",
     synopsisSubcommandLabel = "COMMAND")
 final class BenchCommand implements Runnable {
 

@@ -58,8 +58,8 @@ final class BenchCopyCommand implements Callable<Integer> {
       description = "Bytes that a rank copies in a round. Default: ${DEFAULT-VALUE}.")
   private ByteSize round;
 
-  @Option(names = "--rounds", paramLabel = "N", defaultValue = "15",
-      description = "Timed rounds. Default: ${DEFAULT-VALUE}.")
+  @Option(names = "--rounds", paramLabel = "N", defaultValue = "31",
+      description = "Timed rounds, after 25 that warm up. Default: ${DEFAULT-VALUE}.")
   private int rounds;
 
   @Option(names = "--threads", paramLabel = "N", defaultValue = "1",

@@ -47,7 +47,8 @@ import java.util.stream.IntStream;
  */
 public final class CopyBench {
 
-  private static final int WARM_UP_ROUNDS = 2;
+  /** So many that reserving and committing blocks, a fiftieth of a save, is compiled as it is in a cache that works. */
+  private static final int WARM_UP_ROUNDS = 25;
   private static final Duration QUERY_LIMIT = Duration.ofSeconds(10);
 
   private final Settings settings;

@@ -35,6 +35,8 @@ final class Arrivals {
   private final MemoryTier memory;
   private final Counters counters;
   private final Map<Integer, Fill> fills = new HashMap<>();
+  /** Who pays for a row that was filled and is not visible yet. */
+  private final Map<Integer, Budget> paying = new HashMap<>();
   private final Map<Integer, List<Waiter>> waiting = new HashMap<>();
   private final RowStack stack = new RowStack();
   private StoreTier store;
@@ -59,12 +61,35 @@ final class Arrivals {
     return fills.size();
   }
 
-  /** Begins to fill a row, in an extent taken for it. */
-  Fill startFill(int row, Scope scope, long at) {
+  /** Returns who pays for a row; null if nobody does. */
+  Budget payer(int row) {
+    return paying.get(row);
+  }
+
+  /** Returns how many rows are paid for. */
+  int paidRows() {
+    return paying.size();
+  }
+
+  /**
+   * Begins to fill a row, in an extent taken for it.
+   *
+   * @param payer charged until the block is visible or its memory free
+   */
+  Fill startFill(int row, Scope scope, long at, Budget payer) {
     memory.enter(row, at, ResidenceState.Event.GRANT);
-    Fill fill = new Fill(row, scope, at);
+    Fill fill = new Fill(row, scope, at, payer);
     fills.put(row, fill);
+    paying.put(row, payer);
+    payer.charge(scope.recordBytes());
     return fill;
+  }
+
+  private void refund(int row) {
+    Budget payer = paying.remove(row);
+    if (payer != null) {
+      payer.refund(blocks.scopeOf(row).recordBytes());
+    }
   }
 
   /** Begins to load a row, in an extent taken for it. */
@@ -87,6 +112,7 @@ final class Arrivals {
     }
     if (fill.row == BlockTable.NONE) {
       memory.free(fill.memoryAt);
+      fill.payer.refund(fill.scope.recordBytes());
     } else if (fill.isComplete()) {
       fills.remove(fill.row);
       table.shardCrcs(fill.row, fill.crcs);
@@ -129,6 +155,7 @@ final class Arrivals {
     while (stack.size() > base) {
       int row = stack.pop();
       memory.promote(row);
+      refund(row);
       store.enqueue(row);
       notify(row, Waiter::arrived);
       if (table.memoryChildren(row) > 0) {
@@ -179,10 +206,17 @@ final class Arrivals {
         fill.row = BlockTable.NONE;
         if (fill.writers == 0) {
           memory.free(at);
+          refund(row);
+        } else {
+          // Paid for by the fill until its last writer has ended.
+          paying.remove(row);
         }
       }
       case LOADING -> store.detachRead(row);
-      case COMPLETE -> memory.free(at);
+      case COMPLETE -> {
+        memory.free(at);
+        refund(row);
+      }
       case ABSENT, RESIDENT -> throw new IllegalStateException("row " + row + " was " + state + " on its way");
     }
     blocks.releaseUnused(row);
@@ -199,6 +233,7 @@ final class Arrivals {
   static final class Fill {
     final Scope scope;
     final long memoryAt;
+    final Budget payer;
     final int[] crcs;
     private final boolean[] granted;
     private final boolean[] committed;
@@ -207,10 +242,11 @@ final class Arrivals {
     long deadline;
     private int commits;
 
-    Fill(int row, Scope scope, long memoryAt) {
+    Fill(int row, Scope scope, long memoryAt, Budget payer) {
       this.row = row;
       this.scope = scope;
       this.memoryAt = memoryAt;
+      this.payer = payer;
       int ranks = scope.layout().ranks();
       this.crcs = new int[ranks];
       this.granted = new boolean[ranks];

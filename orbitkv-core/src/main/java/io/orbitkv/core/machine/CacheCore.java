@@ -135,7 +135,7 @@ public final class CacheCore implements AutoCloseable {
           + "; make the store with larger segments");
     }
     CoreSession session = new CoreSession(spec, blocks.scope(spec.namespace(), 0, layout),
-        new Budget(limits.sessionLeaseBytes()), store == null ? 0 : store.geometry().headerBytes());
+        new Budget(limits.sessionLeaseBytes()), new Budget(limits.sessionFillBytes()), store == null ? 0 : store.geometry().headerBytes());
     sessions.add(session);
     return session;
   }

@@ -16,6 +16,8 @@ public final class CoreSession {
   final SessionSpec spec;
   final Scope scope;
   final Budget budget;
+  /** For blocks that it is saving. */
+  final Budget fillBudget;
   final Map<Long, CoreTicket> tickets = new HashMap<>();
   /** By number; one that no caller fetched yet is among them. */
   final Map<Long, CoreLease> leases = new LinkedHashMap<>();
@@ -26,10 +28,11 @@ public final class CoreSession {
   long lastOperation = -1;
   SessionState state = SessionState.OPEN;
 
-  CoreSession(SessionSpec spec, Scope scope, Budget budget, int payloadAt) {
+  CoreSession(SessionSpec spec, Scope scope, Budget budget, Budget fillBudget, int payloadAt) {
     this.spec = spec;
     this.scope = scope;
     this.budget = budget;
+    this.fillBudget = fillBudget;
     this.payloadAt = payloadAt;
   }
 

@@ -22,6 +22,8 @@ public enum Fault {
   RECOVERY_LAYOUT,
   /** A block was not saved since its session has as many saves under way as it may. */
   SAVE_BUSY,
+  /** A block was not saved since its session is saving as many bytes as it may. */
+  SAVE_OVER_BUDGET,
   /** A block was not saved since memory had no room that could be freed. */
   SAVE_NO_MEMORY,
   /** A block was not saved since the block before it is not stored. */

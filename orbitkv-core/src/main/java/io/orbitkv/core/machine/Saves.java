@@ -30,7 +30,7 @@ final class Saves {
   CoreSave reserve(CoreSession session, int rank, PrefixChain chain, int from, int to) {
     Arrivals.Fill[] fills = new Arrivals.Fill[to - from];
     if (session.saves.size() < limits.savesPerSession()) {
-      grant(session.scope, rank, chain, from, fills);
+      grant(session, rank, chain, from, fills);
     } else {
       counters.faults(Fault.SAVE_BUSY, fills.length);
     }
@@ -41,7 +41,8 @@ final class Saves {
     return save;
   }
 
-  private void grant(Scope scope, int rank, PrefixChain chain, int from, Arrivals.Fill[] fills) {
+  private void grant(CoreSession session, int rank, PrefixChain chain, int from, Arrivals.Fill[] fills) {
+    Scope scope = session.scope;
     int parent = BlockTable.NONE;
     if (from > 0 && fills.length > 0) {
       parent = queries.holdPrefix(scope, chain, from);
@@ -53,6 +54,10 @@ final class Saves {
     for (int i = 0; i < fills.length; i++) {
       int row = blocks.find(scope, chain, from + i);
       if (row == BlockTable.NONE || table.memoryAt(row) == BlockTable.NOWHERE) {
+        if (!isAffordable(session)) {
+          counters.faults(Fault.SAVE_OVER_BUDGET, fills.length - i);
+          break;
+        }
         Fault refusal = null;
         long at = memory.allocateFree(scope);
         if (at == MemoryPool.NONE) {
@@ -70,7 +75,7 @@ final class Saves {
         if (row == BlockTable.NONE) {
           row = blocks.create(scope, chain, from + i, parent);
         }
-        fills[i] = arrivals.startFill(row, scope, at);
+        fills[i] = arrivals.startFill(row, scope, at, session.fillBudget);
         fills[i].grant(rank);
       } else {
         Arrivals.Fill fill = arrivals.fill(row);
@@ -87,6 +92,11 @@ final class Saves {
     if (parent != BlockTable.NONE) {
       memory.release(parent);
     }
+  }
+
+  /** What one session is saving must leave room for what others ask for. */
+  private static boolean isAffordable(CoreSession session) {
+    return session.fillBudget.used() == 0 || session.fillBudget.fits(session.scope.recordBytes());
   }
 
   /**

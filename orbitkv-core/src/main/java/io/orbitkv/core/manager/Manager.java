@@ -432,7 +432,10 @@ public final class Manager implements Operated, AutoCloseable {
       long one = instanceLeaseBudget == null
           ? Math.max(1, parts.limits().leaseBytes() / 2)
           : instanceLeaseBudget.bytes();
-      return new Manager(this, parts.withLimits(parts.limits().withSessionLeaseBytes(one)));
+      // So that what one instance leases and saves leaves others the memory that they may lease.
+      long saving = Math.max(1, parts.limits().sessionFillBytes() / 4);
+      return new Manager(
+          this, parts.withLimits(parts.limits().withSessionLeaseBytes(one).withSessionFillBytes(saving)));
     }
   }
 }

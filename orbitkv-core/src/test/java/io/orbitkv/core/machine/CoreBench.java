@@ -59,7 +59,7 @@ final class CoreBench implements AutoCloseable {
 
   /** Bounds that no test meets by accident. */
   static CoreLimits limits(long leaseBytes) {
-    return new CoreLimits(leaseBytes, leaseBytes, 8, 8, 8, 8, 8, 4,
+    return new CoreLimits(leaseBytes, leaseBytes, Long.MAX_VALUE, 8, 8, 8, 8, 8, 4,
         Duration.ofNanos(TICKET_LIFE), Duration.ofNanos(LEASE_LIFE), Duration.ofNanos(FILL_LIFE));
   }
 

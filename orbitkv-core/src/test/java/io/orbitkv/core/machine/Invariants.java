@@ -11,6 +11,7 @@ import io.orbitkv.core.lifecycle.SessionState;
 import io.orbitkv.core.lifecycle.TicketState;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -50,6 +51,7 @@ public final class Invariants {
     invariants.sessions();
     invariants.storeRequests();
     invariants.rows();
+    invariants.fillBudgets();
     invariants.segments();
     return invariants.extents;
   }
@@ -248,6 +250,42 @@ public final class Invariants {
     require(used == table.rows(), "rows are counted wrong");
     require(resident == core.memory().resident(), "resident blocks are counted wrong");
     require(fills == core.arrivals().fills(), "fills are counted wrong");
+  }
+
+  /** What is being saved is charged to whoever began it, until it is visible or its memory free. */
+  private void fillBudgets() {
+    Map<Budget, Long> charged = new IdentityHashMap<>();
+    int paid = 0;
+    for (int row = 0; row < table.limit(); row++) {
+      Budget payer = table.exists(row) ? core.arrivals().payer(row) : null;
+      if (payer != null) {
+        ResidenceState residence = table.residence(row);
+        require(residence == ResidenceState.FILLING || residence == ResidenceState.COMPLETE, row, " is paid for as if it "
+            + "were being saved");
+        charged.merge(payer, core.blocks().scopeOf(row).recordBytes(), Long::sum);
+        paid++;
+      } else {
+        require(!table.exists(row) || table.residence(row) != ResidenceState.FILLING, row, " is filled at nobody's cost");
+      }
+    }
+    require(paid == core.arrivals().paidRows(), "rows that are gone are paid for");
+    Set<Arrivals.Fill> outliving = new HashSet<>();
+    for (CoreSession session : core.sessions()) {
+      for (CoreSave save : session.saves) {
+        for (Arrivals.Fill fill : save.fills) {
+          if (fill != null && fill.row == BlockTable.NONE && outliving.add(fill)) {
+            charged.merge(fill.payer, fill.scope.recordBytes(), Long::sum);
+          }
+        }
+      }
+    }
+    for (CoreSession session : core.sessions()) {
+      long bytes = charged.getOrDefault(session.fillBudget, 0L);
+      require(bytes == session.fillBudget.used(),
+          () -> "session is charged " + session.fillBudget.used() + " for its saves, and saves " + bytes);
+      require(bytes <= Math.max(session.scope.recordBytes(), core.limits().sessionFillBytes()),
+          "a session saves more than its budget");
+    }
   }
 
   private void segments() {

@@ -231,7 +231,7 @@ class QueriesTest {
 
     @Test
     void aSessionsOwnBudget_bindsItAlone() {
-      CoreLimits limits = new CoreLimits(8 * 4096, 4 * 4096, 8, 8, 8, 8, 8, 4,
+      CoreLimits limits = new CoreLimits(8 * 4096, 4 * 4096, Long.MAX_VALUE, 8, 8, 8, 8, 8, 4,
           Duration.ofNanos(100), Duration.ofNanos(100), Duration.ofNanos(100));
       try (CoreBench bench = CoreBench.ofMemory(8, limits)) {
         CoreSession session = bench.attach();
@@ -244,7 +244,7 @@ class QueriesTest {
 
     @Test
     void tables_areBusyAtTheirBounds() {
-      CoreLimits limits = new CoreLimits(64 * 4096, 64 * 4096, 8, 2, 3, 4, 8, 4,
+      CoreLimits limits = new CoreLimits(64 * 4096, 64 * 4096, Long.MAX_VALUE, 8, 2, 3, 4, 8, 4,
           Duration.ofNanos(100), Duration.ofNanos(100), Duration.ofNanos(100));
       try (CoreBench bench = CoreBench.ofMemory(8, limits)) {
         CoreSession session = bench.attach();

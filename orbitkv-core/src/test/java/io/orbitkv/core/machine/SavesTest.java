@@ -243,7 +243,7 @@ class SavesTest {
 
   @Test
   void aSaveOverTheBound_wantsNothing_andIsNotKept() {
-    CoreLimits limits = new CoreLimits(4096, 4096, 8, 8, 8, 8, 1, 4,
+    CoreLimits limits = new CoreLimits(4096, 4096, Long.MAX_VALUE, 8, 8, 8, 8, 1, 4,
         Duration.ofNanos(100), Duration.ofNanos(100), Duration.ofNanos(100));
     try (CoreBench bench = CoreBench.ofMemory(8, limits)) {
       CoreSession session = bench.attach();
@@ -255,6 +255,34 @@ class SavesTest {
       bench.fill(save, 0, CHAIN);
       bench.core.abort(over);
       assertThat(bench.core.reserve(session, 0, chain(9), 0, 1).wanted()).isOne();
+    }
+  }
+
+  @Test
+  void aSessionThatSavesAllItMay_saysSo_andLeavesOthersTheirs() {
+    CoreLimits limits = CoreLimits.of(8 * 4096).withSessionFillBytes(2 * 4096);
+    try (CoreBench bench = CoreBench.ofMemory(8, limits)) {
+      CoreSession session = bench.attach();
+      CoreSave save = bench.core.reserve(session, 0, CHAIN, 0, 4);
+      assertThat(save.wanted()).isEqualTo(2);
+      assertThat(bench.fault(Fault.SAVE_OVER_BUDGET)).isEqualTo(2);
+      assertThat(bench.core.reserve(session, 0, chain(9), 0, 1).wanted()).isZero();
+      assertThat(bench.core.reserve(bench.attach(), 0, chain(9), 0, 1).wanted()).isOne();
+
+      bench.fill(save, 0, CHAIN);
+      assertThat(bench.core.reserve(session, 0, CHAIN, 2, 4).wanted()).isEqualTo(2);
+    }
+  }
+
+  @Test
+  void aBlockLargerThanTheBudget_isSavedAlone() {
+    CoreLimits limits = CoreLimits.of(8 * 4096).withSessionFillBytes(1);
+    try (CoreBench bench = CoreBench.ofMemory(8, limits)) {
+      CoreSession session = bench.attach();
+      CoreSave save = bench.core.reserve(session, 0, CHAIN, 0, 4);
+      assertThat(save.wanted()).isOne();
+      bench.fill(save, 0, CHAIN);
+      assertThat(bench.core.reserve(session, 0, CHAIN, 0, 4).wanted()).isOne();
     }
   }
 

@@ -176,8 +176,8 @@ final class Simulation implements AutoCloseable {
     pool = new SimPool((6L + random.nextInt(50)) * unit, unit);
     store = withStore ? new SimStore(disk, pool) : null;
     long lease = pool.capacityBytes() * (1 + random.nextInt(4)) / 4;
-    CoreLimits limits = new CoreLimits(lease, Math.max(1, lease * (1 + random.nextInt(2)) / 2), MAX_SESSIONS,
-        2 + random.nextInt(2), 3 + random.nextInt(3), 1 + random.nextInt(5), 2 + random.nextInt(3),
+    CoreLimits limits = new CoreLimits(lease, Math.max(1, lease * (1 + random.nextInt(2)) / 2),
+        pool.capacityBytes() * (1 + random.nextInt(4)) / 4, MAX_SESSIONS, 2 + random.nextInt(2), 3 + random.nextInt(3), 1 + random.nextInt(5), 2 + random.nextInt(3),
         1 + random.nextInt(6), Duration.ofNanos(60), Duration.ofNanos(120), Duration.ofNanos(80));
     core = new CacheCore(pool, new SimOrder(random), store, limits, () -> now, random.nextLong());
     trespasser = new Trespasser(this, core, pool);

@@ -3,13 +3,12 @@ package io.orbitkv.adapter.vllm.request;
 import io.orbitkv.api.PrefixChain;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
 /** The requests that the engine knows, and those that it has forgotten and workers have not. Bounded. */
 final class RequestTable {
-
-  private static final PrefixChain NO_HASHES = PrefixChain.ofTokens(new int[0], 1);
 
   private final RequestLimits limits;
   private final Tally tally;
@@ -42,7 +41,7 @@ final class RequestTable {
 
   /** Returns a request that may be new; nothing if there is no room for it. */
   Optional<EngineRequest> take(String id) {
-    return take(id, 0, NO_HASHES);
+    return take(id, 0, PrefixChain.of(List.of()));
   }
 
   /**

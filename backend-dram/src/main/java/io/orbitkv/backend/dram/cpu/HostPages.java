@@ -56,7 +56,7 @@ final class HostPages implements EnginePages {
 
   /**
    * Returns a run of the pool as a buffer that does not hold the pool's arena. A checksum takes and gives back the hold
-   * of every buffer by atomic operations, which wait for all stores of the copy so far: a tenth of the time of a save.
+   * of every buffer by atomic operations, which wait for all stores of the copy so far: a fifth of the time of a save.
    * The pool outlives a transfer by the contract of a device, so nothing need hold it.
    */
   ByteBuffer buffer(long at, int size) {

@@ -33,8 +33,6 @@ final class CudaDevice implements Device {
   private final CopyKernel kernel;
   private final LoadLane loads;
   private final SaveLane saves;
-  /** In which the engine's event is turned into one of this process's, so that a save can wait for it later. */
-  private final CopyStreams fences;
   private final List<PinnedMemory> pinned = new CopyOnWriteArrayList<>();
   private volatile boolean closed;
 
@@ -44,7 +42,6 @@ final class CudaDevice implements Device {
     this.watch = new Watch(gpu, end, settings.drainLimit());
     this.events = new EventPool(gpu);
     this.kernel = CopyKernel.load(gpu, settings.kernelBlocks());
-    this.fences = new CopyStreams(gpu, 1, false);
     LoadsUnderWay loadsUnderWay = new LoadsUnderWay(settings.yield());
     this.loads = new LoadLane(new CopyLane(gpu, kernel, settings.streams(), true), events, watch, loadsUnderWay);
     this.saves =
@@ -140,37 +137,15 @@ final class CudaDevice implements Device {
   public Transfer save(EnginePages pages, int[] pageIds, MemorySegment[] shards) {
     GpuPages own = own(pages);
     BlockCopies blocks = BlockCopies.check(own, pageIds, shards, false, pinned);
-    OptionalLong fence = blocks.count() == 0 ? OptionalLong.empty() : fence(own);
-    SaveTransfer save = new SaveTransfer(own, blocks, shards, fence);
-    boolean added = false;
-    try {
-      saves.add(save);
-      added = true;
-      return save;
-    } finally {
-      if (!added) {
-        fence.ifPresent(events::give);
-      }
-    }
-  }
-
-  /** Returns an event behind what the engine has recorded so far, however late a save comes to wait for it. */
-  private OptionalLong fence(GpuPages pages) {
-    if (pages.fence().isEmpty()) {
-      return OptionalLong.empty();
-    }
-    long event = events.take();
-    synchronized (fences) {
-      fences.follow(pages.fence().getAsLong());
-      fences.record(event);
-    }
-    return OptionalLong.of(event);
+    SaveTransfer save = new SaveTransfer(own, blocks, shards);
+    saves.add(save);
+    return save;
   }
 
   @Override
   public Transfer restore(EnginePages pages, int[] pageIds, MemorySegment[] shards) {
     GpuPages own = own(pages);
-    return loads.begin(own, BlockCopies.check(own, pageIds, shards, true, pinned), own.loads(), own.fence());
+    return loads.begin(own, BlockCopies.check(own, pageIds, shards, true, pinned), own.loads());
   }
 
   private GpuPages own(EnginePages pages) {
@@ -197,7 +172,6 @@ final class CudaDevice implements Device {
     loads.close();
     saves.close();
     pinned.forEach(PinnedMemory::close);
-    fences.close();
     events.close();
     gpu.close();
   }

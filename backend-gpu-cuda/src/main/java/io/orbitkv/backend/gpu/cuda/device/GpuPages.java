@@ -11,6 +11,7 @@ import io.orbitkv.backend.gpu.cuda.driver.KernelLaunch;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /** An engine's pages on the GPU, and what has to be copied of each block. */
@@ -45,7 +46,8 @@ final class GpuPages implements EnginePages {
   private final List<Band> saveBands;
   private final List<List<Stripes>> stripes;
   private final long stripeTable;
-  private final OptionalLong fence;
+  private final Optional<Fence> loadFence;
+  private final Optional<Fence> saveFence;
   private final Owner owner;
   private final Runnable giveUp;
   private volatile CopyMode loads;
@@ -64,7 +66,8 @@ final class GpuPages implements EnginePages {
     this.shardBytes = layout.shardBytes();
     this.loadBands = Band.of(layout, addresses, settings.bands(), LOADED_IN_BATCHES);
     this.saveBands = Band.of(layout, addresses, 1, SAVED_IN_BATCHES);
-    this.fence = fence;
+    this.loadFence = fence.isPresent() ? Optional.of(new Fence(watch, fence.getAsLong())) : Optional.empty();
+    this.saveFence = fence.isPresent() ? Optional.of(new Fence(watch, fence.getAsLong())) : Optional.empty();
     this.owner = owner;
     this.giveUp = giveUp;
     this.loads = CopyMode.DIRECT;
@@ -143,8 +146,12 @@ final class GpuPages implements EnginePages {
     return Band.bandOf(layer, layout.layers(), loadBands.size());
   }
 
-  OptionalLong fence() {
-    return fence;
+  Optional<Fence> loadFence() {
+    return loadFence;
+  }
+
+  Optional<Fence> saveFence() {
+    return saveFence;
   }
 
   Owner owner() {

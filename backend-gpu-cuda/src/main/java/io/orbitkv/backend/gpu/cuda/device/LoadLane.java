@@ -4,7 +4,6 @@ import io.orbitkv.api.ClosedException;
 import io.orbitkv.api.UnavailableException;
 import java.util.HashSet;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.Set;
 
 /** Loads, which are enqueued at once on their callers' threads: the first copy runs while the last is enqueued. */
@@ -27,7 +26,7 @@ final class LoadLane implements AutoCloseable {
     this.underWay = underWay;
   }
 
-  synchronized RestoreTransfer begin(GpuPages pages, BlockCopies blocks, CopyMode mode, OptionalLong fence) {
+  synchronized RestoreTransfer begin(GpuPages pages, BlockCopies blocks, CopyMode mode) {
     if (closed) {
       throw new ClosedException("device cuda was closed");
     }
@@ -40,7 +39,8 @@ final class LoadLane implements AutoCloseable {
     Throwable failure = null;
     int band = 0;
     try {
-      fence.ifPresent(lane::follow);
+      // The engine waits for this thread, so that it does not wait for the engine.
+      pages.loadFence().ifPresent(fence -> fence.pass(lane, System.nanoTime(), 0));
       if (mode == CopyMode.KERNEL && blocks.count() > 0) {
         kernelBlocks = Optional.of(lane.kernelBlocks(blocks, 0, blocks.count()));
       }

@@ -27,6 +27,9 @@ final class SaveLane implements AutoCloseable {
 
   private static final int PORTIONS_UNDER_WAY = 3;
 
+  /** So long a save asks for the engine's event, and with it all that were asked for meanwhile. */
+  private static final long FENCE_NANOS = 20_000_000;
+
   /** What one thread sums at a time. */
   private static final int SUM_BYTES = 1 << 20;
 
@@ -104,7 +107,7 @@ final class SaveLane implements AutoCloseable {
     Optional<KernelBlocks> kernelBlocks = Optional.empty();
     try {
       if (from == 0) {
-        save.fence().ifPresent(lane::follow);
+        save.pages().saveFence().ifPresent(fence -> fence.pass(lane, save.askedNanos(), FENCE_NANOS));
       }
       GpuPages pages = save.pages();
       if (mode == CopyMode.KERNEL) {
@@ -138,9 +141,6 @@ final class SaveLane implements AutoCloseable {
         portion.kernelBlocks().ifPresent(lane::give);
         room.release();
         SaveTransfer save = portion.save();
-        if (portion.from() == 0) {
-          save.fence().ifPresent(events::give);
-        }
         int atOnce = Math.max(1, SUM_BYTES / save.pages().shardBytes());
         for (int from = portion.from(); from < portion.to(); from += atOnce) {
           int first = from;

@@ -4,7 +4,6 @@ import io.orbitkv.api.spi.Transfer;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.zip.CRC32C;
@@ -21,21 +20,17 @@ final class SaveTransfer implements Transfer {
   private final GpuPages pages;
   private final BlockCopies blocks;
   private final MemorySegment[] shards;
-  private final OptionalLong fence;
+  private final long askedNanos = System.nanoTime();
   private final int[] checksums;
   private final AtomicInteger left;
   private final CountDownLatch drained = new CountDownLatch(1);
   private volatile boolean enqueued;
   private volatile Throwable failure;
 
-  /**
-   * @param fence an event of this process, recorded behind what the copies wait for
-   */
-  SaveTransfer(GpuPages pages, BlockCopies blocks, MemorySegment[] shards, OptionalLong fence) {
+  SaveTransfer(GpuPages pages, BlockCopies blocks, MemorySegment[] shards) {
     this.pages = pages;
     this.blocks = blocks;
     this.shards = shards.clone();
-    this.fence = fence;
     this.checksums = new int[blocks.count()];
     this.left = new AtomicInteger(blocks.count());
     if (blocks.count() == 0) {
@@ -52,8 +47,8 @@ final class SaveTransfer implements Transfer {
     return blocks;
   }
 
-  OptionalLong fence() {
-    return fence;
+  long askedNanos() {
+    return askedNanos;
   }
 
   void enqueuedAll() {

@@ -151,21 +151,46 @@ class CudaDeviceTest {
       host.fill((byte) 7);
       driver.record();
       Transfer load = device.restore(pages, new int[] {3}, shards(1));
-      Transfer save = device.save(pages, new int[] {5}, new MemorySegment[] {host.asSlice(1 << 20, 16384)});
-      // Later work of the engine's, which neither has to wait for.
+      MemorySegment saved = host.asSlice(1 << 20, 16384);
+      Transfer save = device.save(pages, new int[] {5}, new MemorySegment[] {saved});
+      for (int i = 0; i < 1000; i++) {
+        assertThat(load.drained() || save.drained()).isFalse();
+      }
+      assertThat(poolByte(0, 3)).isZero();
+      assertThat(saved.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 7);
+      driver.complete();
+      save.awaitDrained();
+      load.awaitDrained();
+      assertThat(poolByte(3, 3)).isEqualTo((byte) 7);
+      assertThat(saved.get(ValueLayout.JAVA_BYTE, 0)).isZero();
+    }
+  }
+
+  @Test
+  void loads_doNotWaitForLaterWorkOfTheEngine() {
+    try (EnginePages pages = open(true)) {
+      host.fill((byte) 7);
+      driver.record();
+      Transfer load = device.restore(pages, new int[] {3}, shards(1));
       driver.complete();
       driver.record();
       load.awaitDrained();
-      save.awaitDrained();
       assertThat(poolByte(3, 3)).isEqualTo((byte) 7);
-      Transfer next = device.restore(pages, new int[] {4}, shards(1));
-      for (int i = 0; i < 1000; i++) {
-        assertThat(next.drained()).isFalse();
+    }
+  }
+
+  @Test
+  void aSave_waitsOnTheGpuIfTheEngineNeverPauses() {
+    try (EnginePages pages = open(true)) {
+      driver.record();
+      Transfer save = device.save(pages, new int[] {5}, shards(1));
+      while (!save.enqueued()) {
+        Thread.onSpinWait();
       }
-      assertThat(poolByte(0, 4)).isZero();
       driver.complete();
-      next.awaitDrained();
-      assertThat(poolByte(3, 4)).isEqualTo((byte) 7);
+      driver.record();
+      save.awaitDrained();
+      assertThat(save.failure()).isEmpty();
     }
   }
 
@@ -267,9 +292,10 @@ class CudaDeviceTest {
     // Layers that lie apart are one copy a block; beyond the driver's pitch, a sliced one.
     "4, 4096, 65536, 4096, 3, STRIDED",
     "4, 4096, 2097152, 4096, 3, SLICED",
-    // Large pieces, and a block in one piece, go in a batch.
+    // Large pieces go in a batch, and so does a block in one piece unless it is small.
     "2, 262144, 2097152, 262144, 1, BATCH",
-    "4, 4096, 4096, 20480, 1, BATCH"
+    "4, 16384, 16384, 81920, 1, BATCH",
+    "4, 4096, 4096, 20480, 3, SINGLE"
   })
   void copyEngines_areUsedAsTheLayoutAllows(
       int layers, int bytes, long layerStride, long pageStride, int calls, FakeDriver.Call kind) {
