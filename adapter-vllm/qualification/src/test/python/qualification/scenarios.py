@@ -156,9 +156,11 @@ class Hits(Group):
         self.engine.forget()
         self.engine.submit(long("overwritten"))
         self.engine.until("overwritten", Stage.LOADING)
-        # Asked again when what was loaded is there and its step is being made.
-        self.engine.before(Half.SCHEDULER, "update_state_after_alloc", Stage.LOADING, Overwrite("overwritten"))
+        # What was loaded is there, and is about to be read for the first time.
+        self.engine.before(Half.WORKER, "bind_connector_metadata", Stage.RUNNING, Overwrite("overwritten"))
         outcome = self.engine.run()["overwritten"]
+        if self.engine.pending_faults() != 0:
+            raise AssertionError("nothing was overwritten")
         expected = scenario.reference.tokens(self.engine.settings, long("overwritten"))
         if outcome.tokens == expected:
             raise AssertionError("tokens do not depend on what is loaded: no comparison here means anything")
