@@ -20,6 +20,11 @@ _T = TypeVar("_T")
 
 _LOG = logging.getLogger("orbitkv_vllm")
 
+_YOUNG_REPLIES = 32
+_YOUNG_FACTOR = 10.0
+"""An agent that has just started compiles its way for a while. Of a connection that was greeted, and so of an agent that
+answers, the first requests are given that much longer: once, since a miss is for good, and a stall is not."""
+
 _IDENTIFY_PAUSE_S = 0.1
 _ATTACH_PAUSE_S = 0.5
 
@@ -80,10 +85,10 @@ class AdapterConnection(Connection):
 class AdapterClient:
     """Drives the adapter in the agent of rank 0. One thread at a time.
 
-    No call raises for what the agent or the socket does, and none takes longer than its deadline. Without an agent,
-    calls return at once: nothing. A connection is tried again by a call, at most once in an interval that doubles with
-    every failure. What the agent knew of requests ends with the connection: ``connections`` counts them, so that a
-    caller who sees another number says everything again.
+    No call raises for what the agent or the socket does, and none takes longer than its deadline, which is ten times as
+    long for the first requests of a connection. Without an agent, calls return at once: nothing. A connection is tried
+    again by a call, at most once in an interval that doubles with every failure. What the agent knew of requests ends
+    with the connection: ``connections`` counts them, so that a caller who sees another number says everything again.
     """
 
     def __init__(
@@ -107,6 +112,7 @@ class AdapterClient:
         self._clock = clock
         self._breaker = Breaker(retry_s, max_retry_s, clock, _LOG, f"no agent at {socket_path}")
         self._connection: Optional[AdapterConnection] = None
+        self._replies = 0
         self._namespace: Optional[bytes] = None
         self._attached = False
         self._forgets = False
@@ -174,8 +180,9 @@ class AdapterClient:
     def _guarded(self, call: Callable[[float], Optional[_T]]) -> Optional[_T]:
         if os.getpid() != self._pid or (self._connection is None and self._breaker.is_open):
             return None
+        young = self._connection is not None and self._replies < _YOUNG_REPLIES
         try:
-            result = call(time.monotonic() + self._deadline_s)
+            result = call(time.monotonic() + self._deadline_s * (_YOUNG_FACTOR if young else 1.0))
         except _RefusedError as e:
             # The connection is good, but what is not understood now will not be later: begin anew.
             self._lost(str(e))
@@ -188,6 +195,7 @@ class AdapterClient:
             self._disconnect()
             raise
         self._breaker.succeeded()
+        self._replies += 1
         return result
 
     def _open(self, deadline: float) -> AdapterConnection:
@@ -200,6 +208,7 @@ class AdapterClient:
                 connection.close()
                 raise
             self._connection = connection
+            self._replies = 0
             self.connections += 1
             self._ask_again_at = self._clock()
         return self._connection
