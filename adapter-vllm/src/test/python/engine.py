@@ -77,7 +77,9 @@ def engine_config(
     transfer = KVTransferConfig(
         kv_connector="OrbitKvConnector", kv_connector_module_path="orbitkv_vllm.connector", kv_role="kv_both",
         kv_load_failure_policy=policy, engine_id=engine_id,
-        kv_connector_extra_config={"runtime_dir": os.path.join(folder, "run"), "model_digest": "ab" * 32, **(extra or {})},
+        kv_connector_extra_config={
+            "runtime_dir": os.path.join(folder, "run"), "model_digest": "ab" * 32, **(extra or {}),
+        },
     )
     config = VllmConfig(
         model_config=model,

@@ -220,7 +220,8 @@ class FakeAdapter:
             state.series = self._number()
         known, state.told = state.told, end
         hashes = b"".join(state.hashes[known:end])
-        return messages.Save(number, advanced.request, state.series, known, hashes, first, _ints(state.pages[first:end]))
+        saved = _ints(state.pages[first:end])
+        return messages.Save(number, advanced.request, state.series, known, hashes, first, saved)
 
     def _release(self, state: _Known) -> None:
         if state.lease is not None:

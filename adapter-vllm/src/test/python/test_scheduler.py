@@ -255,6 +255,35 @@ class SchedulerTest(unittest.TestCase):
         self.assertEqual(len(request.block_hashes[: (len(_PROMPT) + 200 - 1) // BLOCK]), saved)
         engine.require_empty()
 
+    def test_an_agent_that_comes_after_another_is_told_everything_again(self) -> None:
+        engine = self.engine()
+        request = engine.add(_PROMPT, limit=100)
+        engine.settle(5)
+        self.assertEqual(_BLOCKS, len(self.fake.stored))
+        self.stop()
+        self.start_adapter()
+        engine.step()
+        half = engine.connector._scheduler
+        assert half is not None and half._client is not None
+        half._client.counters()
+        half._client._breaker._retry_at = 0.0
+        engine.run()
+        engine.settle(4)
+        self.assertEqual(set(request.block_hashes[: (len(_PROMPT) + 100 - 1) // BLOCK]), self.fake.stored)
+        engine.require_empty()
+
+    def test_only_what_a_step_computes_is_saved_behind_it(self) -> None:
+        engine = self.engine(budget=2 * BLOCK + 3)
+        engine.add(_PROMPT, limit=1)
+        saved = []
+        for _ in range(3):
+            engine.step()
+            saved.append([(save.first_block, len(save.pages)) for save in engine.orders[-1].saves])
+        self.assertEqual([[(0, 2)], [(2, 2)], [(4, 1)]], saved)
+        engine.run()
+        engine.settle(4)
+        engine.require_empty()
+
     def test_an_agent_that_still_reads_the_model_is_asked_again(self) -> None:
         self.start_adapter()
         self.fake.identifying = 1
@@ -330,6 +359,7 @@ class SchedulerTest(unittest.TestCase):
         engine.run(2000)
         engine.settle(4)
         self.assertGreater(first.num_preemptions + second.num_preemptions, 0)
+        self.assertGreater(len(engine.workers.ranks[0].new_loads), 0)
         self.assertEqual({first.request_id: 8 * BLOCK, second.request_id: 8 * BLOCK},
                          {name: len(tokens) for name, tokens in engine.finished.items()})
         engine.require_empty()

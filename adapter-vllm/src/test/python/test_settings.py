@@ -26,8 +26,8 @@ class SettingsTest(unittest.TestCase):
                 "saves": "off",
             })
             self.assertEqual(Settings(
-                None, "16GiB", "/var/cache/a:b:200GiB", "/run/x", "team", b"\x0f" * 32, (("sql", folder),), 0, ("a", "b"),
-                False), settings)
+                None, "16GiB", "/var/cache/a:b:200GiB", "/run/x", "team", b"\x0f" * 32, (("sql", folder),), 0,
+                ("a", "b"), False), settings)
 
     def test_a_mistake_is_named(self) -> None:
         mistakes: dict[str, Any] = {
@@ -40,7 +40,7 @@ class SettingsTest(unittest.TestCase):
                 Settings.parse({name: value})
 
     def test_a_name_that_is_no_setting_is_refused(self) -> None:
-        with self.assertRaisesRegex(ValueError, "kv_connector_extra_config.dramm is no setting; there are manager, dram"):
+        with self.assertRaisesRegex(ValueError, "kv_connector_extra_config.dramm is no setting; there are manager"):
             Settings.parse({"dramm": "1GiB"})
 
     def test_memory_of_a_manager_that_has_its_own_is_refused(self) -> None:

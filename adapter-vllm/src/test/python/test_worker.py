@@ -1,6 +1,7 @@
 """The worker half with memory of the engine's own kind, in every layout, and agents as processes of their own.
 
-``ORBITKV_COMMAND`` has the words, a line each, that start ``orbitkv``; without it, a program that copies as an agent does.
+``ORBITKV_COMMAND`` has the words, a line each, that start ``orbitkv``; without it, a program stands in that copies as
+an agent does.
 """
 
 from __future__ import annotations

@@ -60,7 +60,12 @@ def facts_of_config(config: VllmConfig, engine_version: str, settings: Settings)
 
 
 def facts_of_pages(
-    layout: str, backends: Sequence[str], kernel_block_tokens: int, spec: AttentionSpec, layers: Sequence[str], pool: Pool
+    layout: str,
+    backends: Sequence[str],
+    kernel_block_tokens: int,
+    spec: AttentionSpec,
+    layers: Sequence[str],
+    pool: Pool,
 ) -> Facts:
     """Returns what a worker knows of its pages. It is the same for all ranks, or they cannot share an instance."""
     groups = [(group.layers, group.page_bytes) for group in pool.groups]

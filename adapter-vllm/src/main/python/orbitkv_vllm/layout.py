@@ -1,4 +1,4 @@
-"""Where the engine's pages lie, from what the engine says of its layout and of each layer's view, never from a shape."""
+"""Where the engine's pages lie: from what it says of its layout and of each layer's view, never from a shape."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class Matched(Message, frozen=True, tag=6):
 
 
 class Plan(Message, frozen=True, tag=7):
-    """Orders to all workers. ``ended_series`` get no more saves; of the saves ``stored`` every block can be found now."""
+    """Orders to all workers. ``ended_series`` get no more saves; of ``stored`` saves every block can be found now."""
 
     loads: list[Load]
     saves: list[Save]

@@ -110,8 +110,8 @@ def _refuse_parallelism(config: VllmConfig) -> Optional[str]:
             return f"{option} is {value}, and only tensor parallelism is served; set it to 1"
     if parallel.data_parallel_size > 1:
         return (
-            f"--data-parallel-size is {parallel.data_parallel_size}; start one engine for each replica instead, and have"
-            " them share a node's Manager with kv_connector_extra_config.manager"
+            f"--data-parallel-size is {parallel.data_parallel_size}; start one engine for each replica instead, and"
+            " have them share a node's Manager with kv_connector_extra_config.manager"
         )
     if parallel.nnodes > 1:
         return f"--nnodes is {parallel.nnodes}, and the ranks of an engine must be on one machine"
@@ -133,12 +133,12 @@ def _refuse_features(config: VllmConfig) -> Optional[str]:
         if "expandable_segments:true" in os.environ.get(variable, "").replace(" ", "").lower():
             return f"{variable} has expandable_segments:True, whose memory moves; leave it out"
     if config.model_config.enable_sleep_mode or config.model_config.enable_cumem_allocator:
-        return "--enable-sleep-mode or --enable-cumem-allocator takes the pages away while they are shared; leave it out"
+        return "--enable-sleep-mode or --enable-cumem-allocator takes pages away while they are shared; leave it out"
     algorithm = config.cache_config.prefix_caching_hash_algo
     if algorithm not in _HASH_ALGORITHMS:
         return (
-            f"--prefix-caching-hash-algo is {algorithm!r}, expected one of {', '.join(_HASH_ALGORITHMS)}: others collide"
-            " or differ in every process"
+            f"--prefix-caching-hash-algo is {algorithm!r}, expected one of {', '.join(_HASH_ALGORITHMS)}: others"
+            " collide or differ in every process"
         )
     if transfer.enable_permute_local_kv:
         return "enable_permute_local_kv is set in --kv-transfer-config, and pages are kept as they are; leave it out"
@@ -152,11 +152,11 @@ def _refuse_adapters(config: VllmConfig, settings: Settings) -> Optional[str]:
         return None
     if not settings.adapters:
         return (
-            "--enable-lora needs kv_connector_extra_config.adapters, an object with the name and the local folder of each"
-            " adapter there will be: blocks are kept for what its files are when the engine starts"
+            "--enable-lora needs kv_connector_extra_config.adapters, an object with the name and the local folder of"
+            " each adapter there will be: blocks are kept for what its files are when the engine starts"
         )
     if envs.VLLM_ALLOW_RUNTIME_LORA_UPDATING:
-        return "VLLM_ALLOW_RUNTIME_LORA_UPDATING is set, and blocks of an adapter that changed would be taken for its own"
+        return "VLLM_ALLOW_RUNTIME_LORA_UPDATING is set, and an adapter that changed would be given its old blocks"
     if config.lora_config.default_mm_loras:
         return "default_mm_loras chooses an adapter without the request's saying so; leave it out"
     return None

@@ -18,8 +18,8 @@ class Rendezvous:
         longest = self.manager_socket
         if len(os.fsencode(longest)) > _LONGEST_SOCKET:
             raise ValueError(
-                f"kv_connector_extra_config.runtime_dir is too long: {longest} has {len(os.fsencode(longest))} bytes, and"
-                f" the path of a socket has at most {_LONGEST_SOCKET}"
+                f"kv_connector_extra_config.runtime_dir is too long: {longest} has {len(os.fsencode(longest))} bytes,"
+                f" and the path of a socket has at most {_LONGEST_SOCKET}"
             )
 
     @property

@@ -46,7 +46,7 @@ _NOTHING = messages.Plan([], [], b"", b"")
 class _Told:
     """What the agent was told of a request in one connection."""
 
-    __slots__ = ("connection", "external_tokens", "hashes", "pages", "request", "restarted", "running", "whole")
+    __slots__ = ("connection", "external_tokens", "hashes", "pages", "request", "whole")
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -55,22 +55,12 @@ class _Told:
         self.pages = 0
         self.whole = 0
         """Blocks that the agent knows to be computed."""
-        self.running = False
-        """Whether it has pages, as far as the agent has to know."""
-        self.restarted = False
-        """Whether it lost its pages and the agent has not been told."""
         self.external_tokens = 0
         """To be loaded, as was agreed when it got pages."""
 
     def tell_again(self, connection: int) -> None:
         self.connection = connection
         self.hashes = self.pages = self.whole = 0
-        self.restarted = False
-
-    def restart(self) -> None:
-        self.running = False
-        self.restarted = True
-        self.pages = self.whole = 0
 
 
 class _Pin(NamedTuple):
@@ -139,9 +129,6 @@ class SchedulerHalf:
 
     def lookup(self, request: Request, computed_tokens: int) -> tuple[Optional[int], bool]:
         """How many tokens behind the computed ones can be loaded; nothing to be asked again in the next step."""
-        told = self._told.get(request.request_id)
-        if told is not None and told.running:
-            told.restart()
         client = self._client
         hashes = request.block_hashes
         if (
@@ -160,8 +147,6 @@ class SchedulerHalf:
         if matched is None:
             return 0, False
         told.hashes = len(hashes)
-        # A lookup says by itself that the request waits again.
-        told.restarted = False
         if matched.standing is Standing.DEFER:
             return None, False
         whole_tokens = len(hashes) * self._block_tokens
@@ -175,7 +160,6 @@ class SchedulerHalf:
             return
         told = self._told.setdefault(request.request_id, _Told(request))
         told.external_tokens = external_tokens
-        told.running = external_tokens == 0
         told.whole = 0
         self._allocated[request.request_id] = blocks.get_block_ids()[0]
 
@@ -292,29 +276,21 @@ class SchedulerHalf:
     def _step(
         self, client: AdapterClient, output: SchedulerOutput, allocated: dict[str, Sequence[int]], orders: Orders
     ) -> Optional[messages.Plan]:
-        preempted = []
-        for name in output.preempted_req_ids or ():
-            told = self._told.get(name)
-            if told is not None and told.running and name not in allocated:
-                told.restart()
         told_allocated = []
         for name, pages in allocated.items():
             told = self._up_to_date(self._told[name].request, client)
-            if told.restarted:
-                preempted.append(name)
             told_allocated.append(messages.Allocated(name, told.external_tokens, _numbers(pages)))
             told.pages = len(pages)
         advanced, tables = self._advanced(client, output) if self._saves else ([], {})
-        for name in output.preempted_req_ids or ():
-            told = self._told.get(name)
-            if told is not None and told.restarted and name not in allocated:
-                if told.connection == client.connections:
-                    preempted.append(name)
+        # Pages that a request gets anew say by themselves that it lost those that it had.
+        preempted = [
+            name
+            for name in output.preempted_req_ids or ()
+            if name not in allocated and name in self._told and self._told[name].connection == client.connections
+        ]
         plan = self._tell(client, told_allocated, advanced, preempted)
         if plan is None:
             return None
-        for name in preempted:
-            self._told[name].restarted = False
         for save in plan.saves:
             self._pin(client, save, tables, orders)
         orders.ended_series, self._ended_series = self._ended_series, []

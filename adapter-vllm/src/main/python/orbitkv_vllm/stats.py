@@ -1,4 +1,4 @@
-"""Counts that vLLM logs and shows as Prometheus metrics: tokens that need not be computed, and bytes that were copied."""
+"""Counts that vLLM logs and shows as Prometheus metrics: tokens that were not computed, and bytes that were copied."""
 
 from __future__ import annotations
 
