@@ -84,6 +84,20 @@ class BenchTest {
     assertThat(figures.get("open_seconds").doubleValue()).isPositive();
   }
 
+  @Test
+  void fairness_timesAVictimAloneAndBesideFloods() throws IOException {
+    JsonNode figures = bench("fairness", "--chain", "40", "--ranks", "2", "--rounds", "2", "--seconds", "0.3", "--dram",
+        "8MiB", "--ssd-bytes", "256MiB");
+
+    for (String beside : List.of("nothing", "flood_elsewhere", "flood")) {
+      assertThat(figures.get(beside + "_us_p50").doubleValue()).isPositive();
+      assertThat(figures.get(beside + "_us_p99").doubleValue())
+          .isGreaterThanOrEqualTo(figures.get(beside + "_us_p50").doubleValue());
+    }
+    assertThat(figures.get("flood_of_alone_p50").doubleValue()).isPositive();
+    assertThat(figures.get("flooded_queries_per_second").doubleValue()).isPositive();
+  }
+
   private JsonNode bench(String... args) throws IOException {
     Path json = folder.resolve("figures.json");
     List<String> all = new ArrayList<>(List.of("bench"));

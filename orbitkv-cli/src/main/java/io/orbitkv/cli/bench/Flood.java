@@ -126,7 +126,8 @@ public final class Flood {
     SplittableRandom random = new SplittableRandom(1);
     Queue<Ticket> waiting = new ArrayDeque<>();
     while (!told.getAsBoolean()) {
-      Ticket ticket = waiting.size() < QUERIES ? session.query(chains.get(random.nextInt(chains.size()))) : waiting.remove();
+      boolean asks = waiting.isEmpty() || waiting.size() < QUERIES && random.nextBoolean();
+      Ticket ticket = asks ? session.query(chains.get(random.nextInt(chains.size()))) : waiting.remove();
       requests.incrementAndGet();
       Answer answer = ticket.poll();
       if (answer instanceof Answer.Hit hit) {

@@ -154,6 +154,9 @@ class AgentFaultMatrixTest {
         bench.awaitNothingHeld(RECONNECT);
         bench.goesOn();
         assertThat(Duration.ofNanos(System.nanoTime() - drained)).isLessThan(RECONNECT);
+        if (bench.state == AgentState.COMMITTED) {
+          assertThat(bench.engine.ask("check " + bench.saved)).isEqualTo("right " + Bench.BLOCKS);
+        }
       }
     }
     rows("Manager's connection cut", state -> {
@@ -163,7 +166,8 @@ class AgentFaultMatrixTest {
       String granted = state.isGranted() ? "quarantined until the agent says that it is drained; " : "";
       return granted + (isLoaded(state) ? "what it copies arrives" : switch (state) {
         case LOAD_ASKED, LOAD_GRANTED -> "the load is refused, and the engine computes";
-        case SAVE_ASKED, SAVE_GRANTED, SAVING, SAVED, COMMITTED, ENDING -> "the save is reported as not kept";
+        case SAVE_ASKED, SAVE_GRANTED, SAVING, SAVED, ENDING -> "the save is reported as not kept";
+        case COMMITTED -> "the save is kept, and reported as not kept";
         default -> "queries miss";
       }) + "; the Manager is used again within 5 s";
     });
