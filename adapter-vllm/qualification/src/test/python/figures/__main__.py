@@ -98,8 +98,8 @@ class Figures:
 
     def savings(self) -> None:
         """A prefix that was seen before: what OrbitKV saves."""
-        print("| prefix | computed | in the engine's cache | from OrbitKV's memory | loaded |", "|---|---:|---:|---:|---:|",
-            sep="\n")
+        print("| prefix | computed | in the engine's cache | from OrbitKV's memory | loaded |")
+        print("|---|---:|---:|---:|---:|")
         for length in (256, 512, 1024, 2048, 4096):
             computed: list[float] = []
             own: list[float] = []
@@ -150,9 +150,9 @@ def main() -> int:
     """Measures and prints."""
     parser = argparse.ArgumentParser(prog="figures", description=__doc__)
     parser.add_argument(
-        "--path", action="append", required=True, help="a folder of OrbitKV's Python packages, as pip --target makes it")
+        "--path", action="append", required=True, help="a folder of OrbitKV's packages, as pip --target makes it")
     parser.add_argument(
-        "--command", type=shlex.split, help="what starts orbitkv; that of the wheel in the folder unless said otherwise")
+        "--command", type=shlex.split, help="what starts orbitkv; the wheel's own command unless said otherwise")
     parser.add_argument("--rounds", type=int, default=5, help="rounds that are counted")
     arguments = parser.parse_args()
     with (
@@ -167,6 +167,7 @@ def main() -> int:
             figures.overhead()
             print()
             figures.savings()
+            print(f"load {os.getloadavg()[0]:.2f} at the end")
         finally:
             bench.close()
     return 0

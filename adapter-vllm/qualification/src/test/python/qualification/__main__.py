@@ -22,9 +22,9 @@ def main() -> int:
     """Runs scenarios and writes or compares the page."""
     parser = argparse.ArgumentParser(prog="qualification", description=__doc__)
     parser.add_argument(
-        "--path", action="append", required=True, help="a folder of OrbitKV's Python packages, as pip --target makes it")
+        "--path", action="append", required=True, help="a folder of OrbitKV's packages, as pip --target makes it")
     parser.add_argument(
-        "--command", type=shlex.split, help="what starts orbitkv; that of the wheel in the folder unless said otherwise")
+        "--command", type=shlex.split, help="what starts orbitkv; the wheel's own command unless said otherwise")
     parser.add_argument("--only", action="append", default=[], help="a part of a name: groups to run, and no page")
     parser.add_argument("--page", type=Path, help="where the page is written")
     parser.add_argument("--compare", type=Path, help="the page that must come out")

@@ -45,10 +45,11 @@ qualification` writes this page; the build runs it too, and fails if another pag
 
 * Every answer is decoded greedily and compared token by token with that of an engine without OrbitKV and without a
   cache of its own, which computes every request alone.
-* A hit counts only if the connector reports every byte of it as loaded. *Blocks* and *bytes* are what a scenario loaded;
-  "some" where timing decides how many.
+* A hit counts only if the connector reports every byte of it as loaded. *Blocks* and *bytes* are what a scenario
+  loaded; "some" where timing decides how many.
 * After a scenario no block of the engine's cache may be in use.
-* Unless it says otherwise, a scenario has one engine, blocks of 32 tokens, float32, and a node Manager with an SSD tier.
+* Unless it says otherwise, a scenario has one engine, blocks of 32 tokens, float32, and a node Manager with an SSD
+  tier.
 """
 
 ENGINE = """\

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -226,8 +226,8 @@ class Manager:
         self._memory = memory
         self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(installed.path)}
         self._command = [
-            *(installed.command or (sys.executable, "-m", "orbitkv")), "manager", "--dram", dram, "--ssd", f"{folder / 'ssd'}:{ssd}", "--runtime", str(memory),
-            "--http", "off",
+            *(installed.command or (sys.executable, "-m", "orbitkv")), "manager", "--dram", dram,
+            "--ssd", f"{folder / 'ssd'}:{ssd}", "--runtime", str(memory), "--http", "off",
         ]
         (folder / "ssd").mkdir(parents=True, exist_ok=True)
         self._process: Optional[subprocess.Popen[str]] = None

@@ -1,4 +1,4 @@
-"""What runs in an engine's process: the released engine, stepped by commands, so that a fault comes at a chosen step."""
+"""What runs in an engine's process: the released engine, stepped by commands, so that faults come at chosen steps."""
 
 from __future__ import annotations
 
