@@ -19,9 +19,6 @@ import java.util.Map;
  */
 final class ManagedCache implements Cache {
 
-  private static final CacheStats NOTHING = new CacheStats(0, 0, 0, 0, 0, Map.of(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-      0, 0, Map.of(), "unknown");
-
   private final ManagerClient client;
   private final Membership membership;
   private final long manager;
@@ -45,7 +42,7 @@ final class ManagedCache implements Cache {
       CacheStats now = client.stats();
       return client.incarnation() == manager ? since(before, now) : now;
     } catch (UnavailableException e) {
-      return NOTHING;
+      return new CacheStats(0, 0, 0, 0, 0, Map.of(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Map.of(), "unknown");
     }
   }
 

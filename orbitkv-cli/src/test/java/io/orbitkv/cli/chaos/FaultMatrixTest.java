@@ -214,12 +214,15 @@ class FaultMatrixTest {
     for (StandInStep step : StandInStep.values()) {
       Relay relay = opened(new Relay(runtime.resolve(step + ".relay"), socket));
       Tail tail = new Tail();
-      ChildCommand child = opened(ChildCommand.start(step.name(), List.of("-XX:+UseSerialGC", "-Xmx128m"),
+      ChildCommand child = opened(ChildCommand.start(step.name(),
+          List.of("-XX:+UseSerialGC", "-Xmx128m", "-XX:TieredStopAtLevel=1"),
           List.of("stand-in", "--manager", relay.socket().toString(), "--instance", step.name(), "--block-bytes",
               BLOCK_BYTES + "B", "--seed", Integer.toString(100 + step.ordinal()), "--hold", step.name()), tail::line));
       held.put(step, new Held(child, relay, tail));
     }
-    await("each to be where it is held", LIMIT.multipliedBy(2), () -> held.values().stream().allMatch(each -> each.tail.holding));
+    for (Map.Entry<StandInStep, Held> each : held.entrySet()) {
+      await("a stand-in to be at " + each.getKey(), LIMIT.multipliedBy(2), () -> each.getValue().tail.holding);
+    }
     return held;
   }
 
