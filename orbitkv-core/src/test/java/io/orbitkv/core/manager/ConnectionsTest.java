@@ -216,8 +216,11 @@ class ConnectionsTest {
       endOfTurn.countDown();
       holder.join();
       assertThat(victim.receive()).isInstanceOf(Reply.Answered.class);
+      // The first that closes ends the generation, and which of them has its turn last is open.
       for (Caller rank : ranks) {
         assertThat(rank.receive()).isInstanceOf(Reply.Granted.class);
+      }
+      for (Caller rank : ranks) {
         rank.close();
       }
     }
