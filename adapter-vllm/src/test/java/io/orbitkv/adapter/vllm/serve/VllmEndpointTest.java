@@ -291,7 +291,10 @@ class VllmEndpointTest {
       int asked = 0;
       long misses = connector.counter("missed_not_stored");
       while (connector.counter("missed_not_stored") == misses) {
-        connector.lookup("after" + asked++, 0, 100, chain);
+        // Finished, so that asking does not fill the table of requests before the Manager is found.
+        String request = "after" + asked++;
+        connector.lookup(request, 0, 100, chain);
+        connector.finish(request);
       }
       store(connector, chain, 30, 31);
       assertThat(connector.lookup("reader", 0, 100, chain)).isEqualTo(new Matched(Standing.HIT, 64));
