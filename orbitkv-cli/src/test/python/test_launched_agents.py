@@ -14,7 +14,7 @@ from typing import Callable
 from orbitkv_agent import AgentLauncher, EngineFolder
 from orbitkv_wire import ManagerClient
 
-from test_agent_processes import Worker, _chain
+from stand_in import Worker, chain
 
 _LIMIT_S = 60.0
 _NAMESPACE = bytes(range(32))
@@ -158,7 +158,7 @@ class LaunchedAgentsTest(unittest.TestCase):
         end = time.monotonic() + _LIMIT_S
         while time.monotonic() < end:
             operation += 1
-            answer = scheduler.query(operation, 0, _chain(seed, blocks))
+            answer = scheduler.query(operation, 0, chain(seed, blocks))
             if answer.lease is not None:
                 self.assertEqual(blocks, answer.blocks)
                 return answer.lease.number

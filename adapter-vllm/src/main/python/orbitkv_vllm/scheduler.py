@@ -172,8 +172,12 @@ class SchedulerHalf:
         plan = None
         if client is not None and client.ready:
             plan = self._step(client, output, allocated, orders)
-        elif client is not None and (allocated or self._told):
-            client.prepare()
+        else:
+            # Whoever ordered these does not hear of them any more, and the next agent did not order them.
+            self._saves_ended.clear()
+            self._loads_ended.clear()
+            if client is not None and (allocated or self._told):
+                client.prepare()
         if plan is not None:
             for load in plan.loads:
                 pages = struct.unpack(f">{len(load.pages) // 4}i", load.pages)

@@ -1,11 +1,19 @@
 package io.example.held;
 
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+
+import io.orbitkv.api.UnavailableException;
 import io.orbitkv.api.spi.Device;
 import io.orbitkv.api.spi.EnginePages;
 import io.orbitkv.api.spi.PageLayout;
 import io.orbitkv.api.spi.PoolLayout;
 import io.orbitkv.api.spi.Transfer;
+import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -27,14 +35,27 @@ final class HeldDevice implements Device {
     this.gate = gate;
   }
 
-  private record Pages(PoolLayout layout, MemorySegment pool) implements EnginePages {
+  private record Pages(PoolLayout layout, MemorySegment pool, Arena arena) implements EnginePages {
     @Override
-    public void close() {}
+    public void close() {
+      arena.close();
+    }
   }
 
   @Override
   public EnginePages pages(PoolLayout layout, MemorySegment pool) {
-    return new Pages(layout, pool);
+    return new Pages(layout, pool, Arena.ofShared());
+  }
+
+  @Override
+  public EnginePages open(String memory, PoolLayout layout) {
+    Arena arena = Arena.ofShared();
+    try (FileChannel file = FileChannel.open(Path.of(memory), READ, WRITE)) {
+      return new Pages(layout, file.map(MapMode.READ_WRITE, 0, layout.poolBytes(), arena), arena);
+    } catch (IOException e) {
+      arena.close();
+      throw new UnavailableException("the pool " + memory + " cannot be mapped", e);
+    }
   }
 
   @Override
