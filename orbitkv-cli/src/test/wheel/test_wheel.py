@@ -32,7 +32,7 @@ _LIMIT_S = 300.0
 _WORKER = """
 import os, sys
 from orbitkv_agent import AgentLauncher, EngineFolder
-from test_agent_processes import Worker, _chain
+from stand_in import Worker, chain
 
 with EngineFolder("engine", sys.argv[1]) as folder:
     launcher = AgentLauncher(folder.file("rank0.sock"), [
@@ -41,7 +41,7 @@ with EngineFolder("engine", sys.argv[1]) as folder:
     assert launcher.wait(120), open(folder.file("rank0.log")).read()
     worker = Worker(folder.file("rank0.sock"))
     assert worker.store(1, list(range(20))) == 20
-    answer = worker.client.query(0, 0, _chain(1, 20))
+    answer = worker.client.query(0, 0, chain(1, 20))
     finished = worker.finish(worker.client.load(answer.lease, list(range(20, 40))))
     assert finished.blocks == 20 and worker.holds(1, list(range(20, 40)))
     assert os.path.exists(folder.file("scheduler.sock"))
@@ -146,8 +146,12 @@ class WheelTest(unittest.TestCase):
             self.assertTrue(os.access(self.packages / "orbitkv/runtime" / program, os.X_OK), program)
 
     def test_its_name_tells_the_oldest_glibc_that_it_runs_on(self) -> None:
+        for jar in self.packages.rglob("*.jar"):
+            with zipfile.ZipFile(jar) as packed:
+                packed.extractall(
+                    self.scratch / "natives" / jar.name, [name for name in packed.namelist() if name.endswith(".so")])
         needed = []
-        for path in self.packages.rglob("orbitkv/runtime/**/*"):
+        for path in [*self.packages.rglob("orbitkv/runtime/**/*"), *(self.scratch / "natives").rglob("*.so")]:
             if path.is_file() and path.read_bytes()[:4] == b"\x7fELF":
                 said = subprocess.run(["objdump", "-T", path], check=True, capture_output=True, text=True).stdout
                 needed += [word.strip("()") for word in said.split() if word.strip("()").startswith("GLIBC_2.")]
