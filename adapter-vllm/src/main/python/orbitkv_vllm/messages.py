@@ -11,14 +11,9 @@ from typing import Union
 
 import msgspec
 
-from orbitkv_wire.messages import HASH_BYTES, MAX_FRAME_BYTES, Chain, Hash, Int32, Int64, Message, Refusal, Text
+from orbitkv_wire.messages import HASH_BYTES, MAX_FRAME_BYTES, Chain, Hash, Int32, Int64, Message, Refusal, Text, whole
 
 VERSION = 1
-
-
-def _whole(field: str, value: bytes, unit: int) -> None:
-    if len(value) % unit:
-        raise ValueError(f"{field} has {len(value)} bytes, expected a multiple of {unit}")
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -33,7 +28,7 @@ class Allocated(Part, frozen=True):
     pages: bytes
 
     def __post_init__(self) -> None:
-        _whole("pages", self.pages, 4)
+        whole("pages", self.pages, 4)
 
 
 class Advanced(Part, frozen=True):
@@ -50,8 +45,8 @@ class Advanced(Part, frozen=True):
     pages: bytes
 
     def __post_init__(self) -> None:
-        _whole("hashes", self.hashes, HASH_BYTES)
-        _whole("pages", self.pages, 4)
+        whole("hashes", self.hashes, HASH_BYTES)
+        whole("pages", self.pages, 4)
 
 
 class SaveEnded(Part, frozen=True):
@@ -77,7 +72,7 @@ class Load(Part, frozen=True):
     pages: bytes
 
     def __post_init__(self) -> None:
-        _whole("pages", self.pages, 4)
+        whole("pages", self.pages, 4)
 
 
 class Save(Part, frozen=True):
@@ -92,8 +87,8 @@ class Save(Part, frozen=True):
     pages: bytes
 
     def __post_init__(self) -> None:
-        _whole("hashes", self.hashes, HASH_BYTES)
-        _whole("pages", self.pages, 4)
+        whole("hashes", self.hashes, HASH_BYTES)
+        whole("pages", self.pages, 4)
 
 
 class Hello(Message, frozen=True, tag=1):
@@ -133,7 +128,7 @@ class Lookup(Message, frozen=True, tag=4):
     hashes: Chain
 
     def __post_init__(self) -> None:
-        _whole("hashes", self.hashes, HASH_BYTES)
+        whole("hashes", self.hashes, HASH_BYTES)
 
 
 class Step(Message, frozen=True, tag=5):
@@ -202,8 +197,8 @@ class Plan(Message, frozen=True, tag=7):
     stored: bytes
 
     def __post_init__(self) -> None:
-        _whole("ended_series", self.ended_series, 8)
-        _whole("stored", self.stored, 8)
+        whole("ended_series", self.ended_series, 8)
+        whole("stored", self.stored, 8)
 
 
 class ResetDone(Message, frozen=True, tag=8):

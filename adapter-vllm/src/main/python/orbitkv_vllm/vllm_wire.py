@@ -63,18 +63,6 @@ class AdapterConnection(Connection):
         super().__init__(connected, messages.MAX_FRAME_BYTES)
         self._answers: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
-    @classmethod
-    def connect(cls, path: str, deadline: float) -> AdapterConnection:
-        """Connects to an adapter's socket."""
-        connecting = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            connecting.settimeout(max(0.001, deadline - time.monotonic()))
-            connecting.connect(path)
-            return cls(connecting)
-        except BaseException:
-            connecting.close()
-            raise
-
     def ask(self, request: Request, deadline: float) -> Reply:
         """Sends a request and waits for the reply."""
         # The base class writes any message; what it reads is the agent's own.
@@ -200,7 +188,7 @@ class AdapterClient:
 
     def _open(self, deadline: float) -> AdapterConnection:
         if self._connection is None:
-            connection = AdapterConnection.connect(self._path, deadline)
+            connection = AdapterConnection.open(self._path, deadline)
             try:
                 hello = messages.Hello(messages.VERSION, SOFTWARE, self._engine_version, probe())
                 _expect(messages.Welcome, connection.ask(hello, deadline))

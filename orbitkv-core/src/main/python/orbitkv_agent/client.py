@@ -384,7 +384,7 @@ class AgentClient:
         """Connects; nothing if it is too early to try again."""
         if self._breaker.is_open:
             return None
-        connection = AgentConnection.connect(self._path, deadline)
+        connection = AgentConnection.open(self._path, deadline)
         try:
             hello = messages.Hello(messages.VERSION, self._software, probe())
             _expect(messages.Welcome, connection.ask(hello, deadline))

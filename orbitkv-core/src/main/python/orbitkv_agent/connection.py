@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
-import time
 
 import msgspec
 
@@ -24,18 +22,6 @@ class AgentConnection(Connection):
         credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         self.peer_pid: int = _CREDENTIALS.unpack(credentials)[0]
         """The agent's process, in this process's own pid namespace; zero if it is in none that is seen here."""
-
-    @classmethod
-    def connect(cls, path: str | os.PathLike[str], deadline: float) -> AgentConnection:
-        """Connects to an agent's socket."""
-        connecting = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            connecting.settimeout(max(0.001, deadline - time.monotonic()))
-            connecting.connect(os.fspath(path))
-            return cls(connecting)
-        except BaseException:
-            connecting.close()
-            raise
 
     def ask(self, request: Request, deadline: float) -> Reply:
         """Sends a request and waits for the reply."""

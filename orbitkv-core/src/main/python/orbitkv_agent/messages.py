@@ -17,6 +17,7 @@ from orbitkv_wire.messages import (
     Refusal,
     Standing,
     Text,
+    whole,
 )
 from orbitkv_wire.messages import MAX_FRAME_BYTES as _WIRE_FRAME_BYTES
 
@@ -26,11 +27,6 @@ MAX_WAIT_MILLIS = 1000
 MAX_MEMORY_BYTES = 128 * 1024
 
 Memory = Annotated[str, Meta(max_length=MAX_MEMORY_BYTES)]
-
-
-def _whole(field: str, value: bytes, unit: int) -> None:
-    if len(value) % unit:
-        raise ValueError(f"{field} has {len(value)} bytes, expected a multiple of {unit}")
 
 
 class Hello(Message, frozen=True, tag=1):
@@ -53,7 +49,7 @@ class Open(Message, frozen=True, tag=2):
     memory: Memory
 
     def __post_init__(self) -> None:
-        _whole("layout", self.layout, 48)
+        whole("layout", self.layout, 48)
 
 
 class Query(Message, frozen=True, tag=3):
@@ -62,7 +58,7 @@ class Query(Message, frozen=True, tag=3):
     chain: Chain
 
     def __post_init__(self) -> None:
-        _whole("chain", self.chain, HASH_BYTES)
+        whole("chain", self.chain, HASH_BYTES)
 
 
 class Poll(Message, frozen=True, tag=4):
@@ -85,7 +81,7 @@ class Load(Message, frozen=True, tag=7):
     pages: bytes
 
     def __post_init__(self) -> None:
-        _whole("pages", self.pages, 4)
+        whole("pages", self.pages, 4)
 
 
 class Save(Message, frozen=True, tag=8):
@@ -98,8 +94,8 @@ class Save(Message, frozen=True, tag=8):
     pages: bytes
 
     def __post_init__(self) -> None:
-        _whole("chain", self.chain, HASH_BYTES)
-        _whole("pages", self.pages, 4)
+        whole("chain", self.chain, HASH_BYTES)
+        whole("pages", self.pages, 4)
 
 
 class LayerReady(Message, frozen=True, tag=9):

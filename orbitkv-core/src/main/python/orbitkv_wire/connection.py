@@ -16,6 +16,7 @@ _HEADER = struct.Struct(">I")
 _READ_BYTES = 64 * 1024
 
 _T = TypeVar("_T")
+_C = TypeVar("_C", bound="Connection")
 
 
 class MalformedError(Exception):
@@ -45,16 +46,16 @@ class Connection:
         self._replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], deadline: float) -> Connection:
-        """Connects to a Manager's socket."""
+    def open(cls: type[_C], path: str | os.PathLike[str], deadline: float) -> _C:
+        """Connects to the socket of whoever answers."""
         connecting = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connecting.settimeout(_left(deadline))
             connecting.connect(os.fspath(path))
+            return cls(connecting)
         except BaseException:
             connecting.close()
             raise
-        return cls(connecting)
 
     def send(self, message: Message, deadline: float) -> None:
         """Sends a message. ``ValueError`` means that it cannot be written and that nothing was sent."""

@@ -44,7 +44,8 @@ def probe() -> bytes:
     return last
 
 
-def _whole(field: str, value: bytes, unit: int) -> None:
+def whole(field: str, value: bytes, unit: int) -> None:
+    """Refuses bytes that are not a multiple of a unit."""
     if len(value) % unit:
         raise ValueError(f"{field} has {len(value)} bytes, expected a multiple of {unit}")
 
@@ -78,7 +79,7 @@ class Query(Message, frozen=True, tag=3):
     chain: Chain
 
     def __post_init__(self) -> None:
-        _whole("chain", self.chain, HASH_BYTES)
+        whole("chain", self.chain, HASH_BYTES)
 
 
 class Poll(Message, frozen=True, tag=4):
@@ -120,7 +121,7 @@ class Reserve(Message, frozen=True, tag=10):
     end: Int32
 
     def __post_init__(self) -> None:
-        _whole("chain", self.chain, HASH_BYTES)
+        whole("chain", self.chain, HASH_BYTES)
 
 
 class Commit(Message, frozen=True, tag=11):
@@ -133,7 +134,7 @@ class Commit(Message, frozen=True, tag=11):
     def __post_init__(self) -> None:
         if self.copied.strip(b"\x00\x01"):
             raise ValueError("copied has other bytes than 0 and 1")
-        _whole("crcs", self.crcs, 4)
+        whole("crcs", self.crcs, 4)
 
 
 class Abort(Message, frozen=True, tag=12):
@@ -223,7 +224,7 @@ class Granted(Message, frozen=True, tag=5):
     shards_at: bytes
 
     def __post_init__(self) -> None:
-        _whole("shards_at", self.shards_at, 8)
+        whole("shards_at", self.shards_at, 8)
 
     def offsets(self) -> tuple[int, ...]:
         """Returns ``shards_at`` as integers."""
