@@ -137,7 +137,7 @@ class WorkerHalf:
                 if order.pages:
                     self._save_ended(order, 0)
                 continue
-            transfer = client.save(hashes, order.first_block, order.pages, series=order.series, known=known)
+            transfer = client.post_save(hashes, order.first_block, order.pages, series=order.series, known=known)
             if transfer is None:
                 self._save_ended(order, 0)
             else:
