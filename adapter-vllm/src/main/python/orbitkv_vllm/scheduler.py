@@ -227,7 +227,7 @@ class SchedulerHalf:
             return False
         if self._client is not None:
             # It has to know what ended since the last step, or it believes that it still goes on.
-            self._tell(self._client, [], [], [])
+            self._tell(self._client, [], [], [], 0)
             if not self._client.reset():
                 return False
         if self._events is not None:
@@ -285,18 +285,18 @@ class SchedulerHalf:
             told = self._up_to_date(self._told[name].request, client)
             told_allocated.append(messages.Allocated(name, told.external_tokens, _numbers(pages)))
             told.pages = len(pages)
-        advanced, tables = self._advanced(client, output) if self._saves else ([], {})
+        advanced = self._advanced(client, output) if self._saves else []
         # Pages that a request gets anew say by themselves that it lost those that it had.
         preempted = [
             name
             for name in output.preempted_req_ids or ()
             if name not in allocated and name in self._told and self._told[name].connection == client.connections
         ]
-        plan = self._tell(client, told_allocated, advanced, preempted)
+        plan = self._tell(client, told_allocated, advanced, preempted, self._room())
         if plan is None:
             return None
         for save in plan.saves:
-            self._pin(client, save, tables, orders)
+            self._pin(client, save, output, orders)
         orders.ended_series, self._ended_series = self._ended_series, []
         return plan
 
@@ -306,6 +306,7 @@ class SchedulerHalf:
         allocated: list[messages.Allocated],
         advanced: list[messages.Advanced],
         preempted: list[str],
+        room: int,
     ) -> Optional[messages.Plan]:
         finished, self._finished = self._finished, []
         saves_ended, self._saves_ended = self._saves_ended, []
@@ -313,19 +314,19 @@ class SchedulerHalf:
         if not (allocated or advanced or preempted or finished or saves_ended or loads_ended):
             # Most steps: nobody needs to hear of them.
             return _NOTHING
-        plan = client.step(messages.Step(allocated, advanced, preempted, finished, saves_ended, loads_ended))
+        plan = client.step(messages.Step(allocated, advanced, preempted, finished, saves_ended, loads_ended, room))
         if plan is not None:
             self._ended_series += struct.unpack(f">{len(plan.ended_series) // 8}q", plan.ended_series)
             if self._events is not None:
                 self._events.stored(struct.unpack(f">{len(plan.stored) // 8}q", plan.stored))
         return plan
 
-    def _advanced(
-        self, client: AdapterClient, output: SchedulerOutput
-    ) -> tuple[list[messages.Advanced], dict[str, Sequence[int]]]:
-        """Returns the requests with more whole, confirmed blocks behind this step, and their pages."""
+    def _room(self) -> int:
+        return 0 if self._pool is None else max(0, len(self._pool.blocks) // _PINNED_SHARE - self._pinned_blocks)
+
+    def _advanced(self, client: AdapterClient, output: SchedulerOutput) -> list[messages.Advanced]:
+        """Returns the requests with more whole, confirmed blocks behind this step."""
         advanced: list[messages.Advanced] = []
-        tables: dict[str, Sequence[int]] = {}
         block_tokens = self._block_tokens
         connection = client.connections
         state = output.kv_connector_block_state
@@ -352,27 +353,22 @@ class SchedulerHalf:
                     min(told.pages, whole), _numbers(pages[told.pages :]),
                 )
             )
-            tables[name] = pages
             told.hashes = len(hashes)
             told.pages = max(told.pages, whole)
             told.whole = whole
-        return advanced, tables
+        return advanced
 
-    def _pin(
-        self, client: AdapterClient, save: messages.Save, tables: dict[str, Sequence[int]], orders: Orders
-    ) -> None:
+    def _pin(self, client: AdapterClient, save: messages.Save, output: SchedulerOutput, orders: Orders) -> None:
         """Holds the pages of a save, and has the workers do it."""
         pool = self._pool
+        state = output.kv_connector_block_state
         pages = struct.unpack(f">{len(save.pages) // 4}i", save.pages)
-        owned = tables.get(save.request, ())
+        owned: Sequence[int] = ()
+        if state is not None and save.request in self._told:
+            # Also of a request that has nothing to compute in this step.
+            owned = state.resolve_block_ids(save.request)[0]
         if pool is None or not pages or tuple(owned[save.first_block : save.first_block + len(pages)]) != pages:
-            _LOG.error("a save of pages that %s does not have in this step is not started", save.request)
-            pages = ()
-        elif self._pinned_blocks + len(pages) > len(pool.blocks) // _PINNED_SHARE:
-            # Saves are slower than the engine: it does not wait for them.
-            self._stats.count("dropped_save_blocks", len(pages))
-            pages = ()
-        if pool is None or not pages:
+            # It was preempted, of which the agent hears when the request gets pages again.
             # What follows in the series builds on these hashes.
             orders.saves.append(SaveOrder(0, save.series, save.known, save.hashes, save.first_block, ()))
             self._saves_ended.append(messages.SaveEnded(save.save, 0))

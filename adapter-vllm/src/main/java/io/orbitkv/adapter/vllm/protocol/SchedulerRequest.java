@@ -82,9 +82,10 @@ public sealed interface SchedulerRequest {
    * @param finished requests that the engine has forgotten
    * @param savesEnded saves that every rank has reported
    * @param loadsEnded loads that every rank has reported
+   * @param room how many pages may be held for saves beside those that are
    */
   record Step(List<Allocated> allocated, List<Advanced> advanced, List<String> preempted, List<String> finished,
-      List<SaveEnded> savesEnded, List<LoadEnded> loadsEnded) implements SchedulerRequest {
+      List<SaveEnded> savesEnded, List<LoadEnded> loadsEnded, int room) implements SchedulerRequest {
 
     /** Copies the lists. */
     public Step {

@@ -62,7 +62,7 @@ public final class SchedulerRequestCodec {
   }
 
   private static void writeStep(SchedulerRequest.Step step, PackWriter out) {
-    out.message(5, 6);
+    out.message(5, 7);
     write(step.allocated(), out, allocated -> {
       out.array(3);
       out.text(allocated.request());
@@ -90,6 +90,7 @@ public final class SchedulerRequestCodec {
       out.text(ended.request());
       out.bool(ended.loaded());
     });
+    out.int64(step.room());
   }
 
   private static <T> void write(List<T> values, PackWriter out, Consumer<T> write) {
@@ -123,9 +124,9 @@ public final class SchedulerRequestCodec {
             in.int32("known"), in.chain("hashes"));
       }
       case 5 -> {
-        in.message("Step", 6);
+        in.message("Step", 7);
         yield new SchedulerRequest.Step(allocated(in), advanced(in), texts(in, "preempted"), texts(in, "finished"),
-            savesEnded(in), loadsEnded(in));
+            savesEnded(in), loadsEnded(in), in.int32("room"));
       }
       case 6 -> {
         in.message("Reset", 0);

@@ -34,8 +34,8 @@ final class SchedulerVectors {
           List.of(new SchedulerRequest.Advanced("cmpl-3", 96, 2, chain(1), 2, new int[] {9})),
           List.of("cmpl-4"), List.of("cmpl-5", "cmpl-6"),
           List.of(new SchedulerRequest.SaveEnded(4_294_967_296L, 2)),
-          List.of(new SchedulerRequest.LoadEnded("cmpl-7", true), new SchedulerRequest.LoadEnded("cmpl-8", false))),
-      new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(), List.of(), List.of()),
+          List.of(new SchedulerRequest.LoadEnded("cmpl-7", true), new SchedulerRequest.LoadEnded("cmpl-8", false)), 500),
+      new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(), List.of(), List.of(), 0),
       new SchedulerRequest.Reset(),
       new SchedulerRequest.Counters());
 
