@@ -1,7 +1,7 @@
 package io.orbitkv.adapter.vllm.request;
 
-import io.orbitkv.adapter.vllm.lookup.Hold;
-import io.orbitkv.adapter.vllm.lookup.Question;
+import io.orbitkv.core.lookup.Hold;
+import io.orbitkv.core.lookup.Question;
 
 /**
  * One request of the engine: its state, and what is asked, held and ordered for it. What a state does not have is given

@@ -1,10 +1,10 @@
 package io.orbitkv.adapter.vllm.request;
 
-import io.orbitkv.adapter.vllm.lookup.Questions;
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.RefusedException;
+import io.orbitkv.core.lookup.Questions;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.Map;

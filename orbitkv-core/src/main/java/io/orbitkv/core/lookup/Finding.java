@@ -1,4 +1,4 @@
-package io.orbitkv.adapter.vllm.lookup;
+package io.orbitkv.core.lookup;
 
 /** How a {@link Question} stands. */
 public sealed interface Finding {

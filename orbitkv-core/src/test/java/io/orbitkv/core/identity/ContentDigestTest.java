@@ -1,4 +1,4 @@
-package io.orbitkv.adapter.vllm.identity;
+package io.orbitkv.core.identity;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

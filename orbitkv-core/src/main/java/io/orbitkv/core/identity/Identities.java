@@ -1,7 +1,6 @@
-package io.orbitkv.adapter.vllm.identity;
+package io.orbitkv.core.identity;
 
-import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
-import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
+import io.orbitkv.api.Digest;
 import io.orbitkv.api.RefusedException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -19,13 +18,25 @@ public final class Identities implements AutoCloseable {
   private static final int MAX_KEPT = 16;
 
   private final KnownDigests known;
-  private final Map<Key, Identification> identifications = new LinkedHashMap<>();
+  private final Map<EngineStatement, Identification> identifications = new LinkedHashMap<>();
   private final LinkedBlockingQueue<Runnable> tasks = new LinkedBlockingQueue<>(2 * MAX_KEPT);
   private Thread thread;
   private boolean closed;
 
-  /** All that a namespace follows from. */
-  private record Key(String engineVersion, SchedulerRequest.Identify asked) {}
+  /** How far a namespace is. */
+  public sealed interface Standing {
+
+    /**
+     * Files are being read.
+     *
+     * @param doneBytes how many bytes have been read
+     * @param totalBytes of how many
+     */
+    record Reading(long doneBytes, long totalBytes) implements Standing {}
+
+    /** It is there. */
+    record Known(Digest namespace) implements Standing {}
+  }
 
   /**
    * Opens nothing yet.
@@ -39,44 +50,42 @@ public final class Identities implements AutoCloseable {
   /**
    * Answers how far a namespace is; the first who asks has it begun. Returns at once.
    *
-   * @param engineVersion the release of vLLM
-   * @param asked what was stated
-   * @return {@link SchedulerReply.Identifying} or {@link SchedulerReply.Identified}
+   * @param stated what it follows from
+   * @return how far it is
    * @throws RefusedException if it cannot be told from what was stated; asking again begins anew
    * @throws io.orbitkv.api.UnavailableException if a file changed while it was read
    */
-  public synchronized SchedulerReply identify(String engineVersion, SchedulerRequest.Identify asked) {
+  public synchronized Standing identify(EngineStatement stated) {
     if (closed) {
       throw new RefusedException("the adapter is closed");
     }
-    Key key = new Key(engineVersion, asked);
-    Identification identification = identifications.get(key);
+    Identification identification = identifications.get(stated);
     if (identification == null) {
-      identification = begin(key);
+      identification = begin(stated);
     }
     return switch (identification.standing()) {
       case Identification.Standing.Reading reading ->
-          new SchedulerReply.Identifying(reading.doneBytes(), reading.totalBytes());
-      case Identification.Standing.Known found -> new SchedulerReply.Identified(found.namespace());
+          new Standing.Reading(reading.doneBytes(), reading.totalBytes());
+      case Identification.Standing.Known found -> new Standing.Known(found.namespace());
       case Identification.Standing.Failed failed -> {
-        identifications.remove(key);
+        identifications.remove(stated);
         throw failed.why();
       }
     };
   }
 
-  private Identification begin(Key key) {
+  private Identification begin(EngineStatement stated) {
     if (identifications.size() >= MAX_KEPT) {
       identifications.values().removeIf(kept -> !(kept.standing() instanceof Identification.Standing.Reading));
       if (identifications.size() >= MAX_KEPT) {
         throw new RefusedException(MAX_KEPT + " models are being identified; one agent serves one engine");
       }
     }
-    Identification identification = new Identification(key.engineVersion(), key.asked());
-    identifications.put(key, identification);
+    Identification identification = new Identification(stated);
+    identifications.put(stated, identification);
     tasks.add(() -> identification.run(known));
     if (thread == null) {
-      thread = Thread.ofPlatform().daemon().name("orbitkv-vllm-identity").start(this::work);
+      thread = Thread.ofPlatform().daemon().name("orbitkv-identity").start(this::work);
     }
     return identification;
   }

@@ -1,4 +1,4 @@
-package io.orbitkv.adapter.vllm.identity;
+package io.orbitkv.core.identity;
 
 import java.io.IOException;
 import java.nio.file.Files;

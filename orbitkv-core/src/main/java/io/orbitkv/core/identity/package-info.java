@@ -5,4 +5,4 @@
  * <p>Owns: digests of files, the cache of them in the state folder, and how facts become a namespace. Must not touch:
  * what is stored under the namespace.
  */
-package io.orbitkv.adapter.vllm.identity;
+package io.orbitkv.core.identity;

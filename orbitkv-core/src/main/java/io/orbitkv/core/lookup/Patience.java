@@ -1,4 +1,4 @@
-package io.orbitkv.adapter.vllm.lookup;
+package io.orbitkv.core.lookup;
 
 import java.util.function.LongSupplier;
 

@@ -1,6 +1,5 @@
-package io.orbitkv.adapter.vllm.serve;
+package io.orbitkv.core.adapter;
 
-import io.orbitkv.adapter.vllm.lookup.CacheThread;
 import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.Session;
 import io.orbitkv.api.SessionSpec;
@@ -8,6 +7,7 @@ import io.orbitkv.core.agent.CacheAttachment;
 import io.orbitkv.core.agent.CacheLink;
 import io.orbitkv.core.agent.FaultLog;
 import io.orbitkv.core.client.Membership;
+import io.orbitkv.core.lookup.CacheThread;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -21,7 +21,7 @@ import java.util.concurrent.TimeoutException;
  *
  * <p>The session belongs to the cache's thread; what is asked of others is thread-safe.
  */
-final class SchedulerAttachment {
+public final class SchedulerAttachment implements AutoCloseable {
 
   private final SessionSpec spec;
   private final Membership membership;
@@ -29,19 +29,30 @@ final class SchedulerAttachment {
   private final CacheAttachment attachment;
   private Optional<CompletableFuture<Boolean>> underWay = Optional.empty();
 
-  SchedulerAttachment(CacheLink link, SessionSpec spec, Membership membership, CacheThread thread, FaultLog faults) {
+  /**
+   * Attaches to nothing yet.
+   *
+   * @param link to the cache; it must outlive this
+   * @param spec what the instance is
+   * @param membership the scheduler's in it
+   * @param thread where the cache is asked
+   * @param faults where a cache that is missing is told
+   */
+  public SchedulerAttachment(
+      CacheLink link, SessionSpec spec, Membership membership, CacheThread thread, FaultLog faults) {
     this.spec = spec;
     this.membership = membership;
     this.thread = thread;
     this.attachment = new CacheAttachment(link, spec, membership, faults, System::nanoTime);
   }
 
-  boolean isOf(SessionSpec other, Membership otherMembership) {
+  /** Returns whether it is the place of such a scheduler. */
+  public boolean isOf(SessionSpec other, Membership otherMembership) {
     return spec.equals(other) && membership.equals(otherMembership);
   }
 
   /** Returns the session, if there is a cache. On the cache's thread. */
-  Optional<Session> session() {
+  public Optional<Session> session() {
     return attachment.session();
   }
 
@@ -51,7 +62,7 @@ final class SchedulerAttachment {
    *
    * @throws io.orbitkv.api.RefusedException if what was stated cannot be served
    */
-  synchronized boolean attach(Duration limit) {
+  public synchronized boolean attach(Duration limit) {
     CompletableFuture<Boolean> attempt = underWay.orElseGet(this::begin);
     underWay = Optional.of(attempt);
     try {
@@ -85,7 +96,8 @@ final class SchedulerAttachment {
   }
 
   /** Leaves the instance, when the cache's thread comes to it. */
-  void close() {
+  @Override
+  public void close() {
     thread.run(attachment::close);
   }
 }

@@ -1,4 +1,4 @@
-package io.orbitkv.adapter.vllm.lookup;
+package io.orbitkv.core.lookup;
 
 import io.orbitkv.api.Answer;
 import io.orbitkv.api.Lease;

@@ -1,13 +1,11 @@
-package io.orbitkv.adapter.vllm.identity;
+package io.orbitkv.core.identity;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
-import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
-import io.orbitkv.adapter.vllm.protocol.SchedulerRequest.Fact;
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.RefusedException;
+import io.orbitkv.core.identity.EngineStatement.Fact;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -61,31 +59,36 @@ class IdentitiesTest {
     return facts;
   }
 
-  private SchedulerRequest.Identify files(String... adapters) {
-    return new SchedulerRequest.Identify(model.toString(), Optional.empty(), List.of(adapters), facts());
+  private EngineStatement files(String... adapters) {
+    return stated(model.toString(), Optional.empty(), List.of(adapters), facts());
   }
 
-  private static SchedulerRequest.Identify asserted(Digest digest, List<Fact> facts) {
-    return new SchedulerRequest.Identify("", Optional.of(digest), List.of(), facts);
+  private static EngineStatement asserted(Digest digest, List<Fact> facts) {
+    return stated("", Optional.of(digest), List.of(), facts);
   }
 
-  private static Digest namespace(Identities identities, String version, SchedulerRequest.Identify asked) {
-    SchedulerReply reply = identities.identify(version, asked);
-    while (reply instanceof SchedulerReply.Identifying) {
+  private static EngineStatement stated(
+      String model, Optional<Digest> asserted, List<String> adapters, List<Fact> facts) {
+    return new EngineStatement("engine", VERSION, model, asserted, adapters, facts);
+  }
+
+  private static Digest namespace(Identities identities, EngineStatement asked) {
+    Identities.Standing reply = identities.identify(asked);
+    while (reply instanceof Identities.Standing.Reading) {
       Thread.onSpinWait();
-      reply = identities.identify(version, asked);
+      reply = identities.identify(asked);
     }
-    return ((SchedulerReply.Identified) reply).namespace();
+    return ((Identities.Standing.Known) reply).namespace();
   }
 
-  private Digest namespace(SchedulerRequest.Identify asked) {
-    return namespace(identities, VERSION, asked);
+  private Digest namespace(EngineStatement asked) {
+    return namespace(identities, asked);
   }
 
   /** As after a restart: nothing is remembered but what the state folder has. */
-  private Digest namespaceAnew(SchedulerRequest.Identify asked) {
+  private Digest namespaceAnew(EngineStatement asked) {
     try (Identities anew = new Identities(folder.resolve("state"))) {
-      return namespace(anew, VERSION, asked);
+      return namespace(anew, asked);
     }
   }
 
@@ -104,7 +107,11 @@ class IdentitiesTest {
     }
     assertThat(namespaces.add(namespace(asserted(Digest.ZERO, factsWith("more", "value"))))).isTrue();
     assertThat(namespaces.add(namespace(asserted(Digest.sha256(new byte[1]), facts())))).isTrue();
-    assertThat(namespaces.add(namespace(identities, "0.31.0+cpu", asserted(Digest.ZERO, facts())))).isTrue();
+    for (EngineStatement other : List.of(
+        new EngineStatement("engine", VERSION + "+cpu", "", Optional.of(Digest.ZERO), List.of(), facts()),
+        new EngineStatement("another", VERSION, "", Optional.of(Digest.ZERO), List.of(), facts()))) {
+      assertThat(namespaces.add(namespace(other))).isTrue();
+    }
   }
 
   @Test
@@ -158,8 +165,8 @@ class IdentitiesTest {
   @Test
   void singleFile_isAModel() throws IOException {
     Path file = Files.writeString(folder.resolve("model.gguf"), "weights");
-    SchedulerRequest.Identify asked =
-        new SchedulerRequest.Identify(file.toString(), Optional.empty(), List.of(), facts());
+    EngineStatement asked =
+        stated(file.toString(), Optional.empty(), List.of(), facts());
     Digest before = namespace(asked);
     Files.writeString(file, "weighty");
     assertThat(namespaceAnew(asked)).isNotEqualTo(before);
@@ -183,15 +190,15 @@ class IdentitiesTest {
   @Test
   void assertedDigest_readsNoModel() {
     model = folder.resolve("nowhere");
-    assertThat(namespace(new SchedulerRequest.Identify(model.toString(), Optional.of(Digest.ZERO), List.of(), facts())))
+    assertThat(namespace(stated(model.toString(), Optional.of(Digest.ZERO), List.of(), facts())))
         .isEqualTo(namespace(asserted(Digest.ZERO, facts())));
   }
 
   @Test
   void modelThatIsNotThere_isRefusedAndMayBeAskedForAgain() throws IOException {
     Path missing = folder.resolve("missing");
-    SchedulerRequest.Identify asked =
-        new SchedulerRequest.Identify(missing.toString(), Optional.empty(), List.of(), facts());
+    EngineStatement asked =
+        stated(missing.toString(), Optional.empty(), List.of(), facts());
     assertThatThrownBy(() -> namespace(asked)).isInstanceOf(RefusedException.class)
         .hasMessageContaining(missing.toString());
     Files.createDirectory(missing);
@@ -204,8 +211,8 @@ class IdentitiesTest {
   @Test
   void pathThatIsNone_isRefused() {
     for (String path : List.of("", "relative", "no\0path")) {
-      SchedulerRequest.Identify asked =
-          new SchedulerRequest.Identify(path, Optional.empty(), List.of(), facts());
+      EngineStatement asked =
+          stated(path, Optional.empty(), List.of(), facts());
       assertThatThrownBy(() -> namespace(asked)).isInstanceOf(RefusedException.class);
     }
   }
@@ -236,6 +243,6 @@ class IdentitiesTest {
   void closedIdentities_refuse() {
     namespace(files());
     identities.close();
-    assertThatThrownBy(() -> identities.identify(VERSION, files())).isInstanceOf(RefusedException.class);
+    assertThatThrownBy(() -> identities.identify(files())).isInstanceOf(RefusedException.class);
   }
 }

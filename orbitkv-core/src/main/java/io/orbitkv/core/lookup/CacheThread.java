@@ -1,4 +1,4 @@
-package io.orbitkv.adapter.vllm.lookup;
+package io.orbitkv.core.lookup;
 
 import io.orbitkv.core.agent.FaultLog;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -31,7 +31,7 @@ public final class CacheThread implements AutoCloseable {
   public CacheThread(FaultLog faults, LongSupplier clock) {
     this.faults = faults;
     this.clock = clock;
-    this.thread = Thread.ofPlatform().daemon().name("orbitkv-vllm-cache").start(this::run);
+    this.thread = Thread.ofPlatform().daemon().name("orbitkv-adapter-cache").start(this::run);
   }
 
   /** Has a task run. Returns at once. */

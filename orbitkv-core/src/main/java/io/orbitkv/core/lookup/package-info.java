@@ -4,4 +4,4 @@
  * <p>Owns: queries under way, the thread that speaks to the cache, and how long the scheduler's thread may wait for it.
  * Must not touch: the life of requests, messages.
  */
-package io.orbitkv.adapter.vllm.lookup;
+package io.orbitkv.core.lookup;

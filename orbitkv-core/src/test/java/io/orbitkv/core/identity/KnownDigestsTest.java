@@ -1,9 +1,9 @@
-package io.orbitkv.adapter.vllm.identity;
+package io.orbitkv.core.identity;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.orbitkv.adapter.vllm.identity.KnownDigests.Known;
 import io.orbitkv.api.Digest;
+import io.orbitkv.core.identity.KnownDigests.Known;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -1,6 +1,5 @@
-package io.orbitkv.adapter.vllm.identity;
+package io.orbitkv.core.identity;
 
-import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
@@ -14,8 +13,7 @@ import java.util.concurrent.CancellationException;
 /** One namespace on its way: how far the model's files are read, and what came of it. Thread-safe. */
 final class Identification {
 
-  private final String engineVersion;
-  private final SchedulerRequest.Identify asked;
+  private final EngineStatement stated;
   private final EngineFacts facts;
   private volatile long doneBytes;
   private volatile long totalBytes;
@@ -27,10 +25,9 @@ final class Identification {
    *
    * @throws RefusedException if the facts are not those of an engine
    */
-  Identification(String engineVersion, SchedulerRequest.Identify asked) {
-    this.engineVersion = engineVersion;
-    this.asked = asked;
-    this.facts = EngineFacts.of(asked.facts());
+  Identification(EngineStatement stated) {
+    this.stated = stated;
+    this.facts = EngineFacts.of(stated.facts());
     this.standing = new Standing.Reading(0, 0);
   }
 
@@ -53,22 +50,22 @@ final class Identification {
     } catch (OrbitKvException e) {
       standing = new Standing.Failed(e);
     } catch (IOException e) {
-      standing = new Standing.Failed(new RefusedException("files of model '" + asked.modelPath()
+      standing = new Standing.Failed(new RefusedException("files of model '" + stated.modelPath()
           + "' cannot be read: " + e + "; mend that, or assert a digest of them", e));
     } catch (RuntimeException e) {
       // The thread has others to identify.
       standing = new Standing.Failed(new RefusedException(
-          "model '" + asked.modelPath() + "' cannot be identified: unexpected " + e, e));
+          "model '" + stated.modelPath() + "' cannot be identified: unexpected " + e, e));
     }
   }
 
   private Digest namespace(KnownDigests known) throws IOException {
-    boolean asserted = asked.assertedDigest().isPresent();
+    boolean asserted = stated.assertedDigest().isPresent();
     List<ModelFiles> all = new ArrayList<>();
     if (!asserted) {
-      all.add(ModelFiles.of(asked.modelPath()));
+      all.add(ModelFiles.of(stated.modelPath()));
     }
-    for (String adapter : asked.adapterPaths()) {
+    for (String adapter : stated.adapterPaths()) {
       all.add(ModelFiles.of(adapter));
     }
     long total = 0;
@@ -84,8 +81,8 @@ final class Identification {
       digests.add(content.of(files));
     }
     content.keep();
-    Digest model = asserted ? asked.assertedDigest().get() : digests.removeFirst();
-    return facts.namespace(engineVersion, model, digests).digest();
+    Digest model = asserted ? stated.assertedDigest().get() : digests.removeFirst();
+    return facts.namespace(stated, model, digests).digest();
   }
 
   private void read(long bytes) {

@@ -1,4 +1,4 @@
-package io.orbitkv.adapter.vllm.identity;
+package io.orbitkv.core.identity;
 
 import io.orbitkv.api.RefusedException;
 import java.io.IOException;

@@ -1,4 +1,4 @@
-package io.orbitkv.adapter.vllm.lookup;
+package io.orbitkv.core.lookup;
 
 /** Leading blocks of a chain, in memory until they are released. Thread-safe. */
 public interface Hold {

@@ -1,4 +1,4 @@
-package io.orbitkv.adapter.vllm.lookup;
+package io.orbitkv.core.lookup;
 
 /** Whether a cache has the leading blocks of one chain. Used by one thread, which no method holds up for long. */
 public interface Question {

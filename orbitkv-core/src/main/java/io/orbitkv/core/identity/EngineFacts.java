@@ -1,6 +1,5 @@
-package io.orbitkv.adapter.vllm.identity;
+package io.orbitkv.core.identity;
 
-import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.Namespace;
 import io.orbitkv.api.RefusedException;
@@ -36,12 +35,12 @@ record EngineFacts(Map<String, String> values) {
    *
    * @throws RefusedException if one is missing, or stated twice, or has no name
    */
-  static EngineFacts of(List<SchedulerRequest.Fact> facts) {
+  static EngineFacts of(List<EngineStatement.Fact> facts) {
     if (facts.size() > MAX_FACTS) {
       throw new RefusedException(facts.size() + " facts are stated, expected at most " + MAX_FACTS);
     }
     Map<String, String> values = new TreeMap<>();
-    for (SchedulerRequest.Fact fact : facts) {
+    for (EngineStatement.Fact fact : facts) {
       if (fact.name().isBlank() || values.put(fact.name(), fact.value()) != null) {
         throw new RefusedException("fact '" + fact.name() + "' is stated twice, or has no name");
       }
@@ -58,12 +57,12 @@ record EngineFacts(Map<String, String> values) {
   /**
    * Returns the namespace.
    *
-   * @param engineVersion the release of vLLM
+   * @param stated by which release of which engine
    * @param model digest of the model
    * @param adapters digests of the adapters, in the order in which the facts name them
    */
-  Namespace namespace(String engineVersion, Digest model, List<Digest> adapters) {
-    Namespace.Builder name = Namespace.builder("vllm", engineVersion, model);
+  Namespace namespace(EngineStatement stated, Digest model, List<Digest> adapters) {
+    Namespace.Builder name = Namespace.builder(stated.engine(), stated.engineVersion(), model);
     values.forEach((fact, value) -> {
       switch (fact) {
         case SCOPE -> name.scope(value);
