@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Protocol
 
 from orbitkv_agent import AgentClient
-from orbitkv_vllm.adopt import AdoptedMemory
+from orbitkv_agent.adopt import AdoptedMemory
 from orbitkv_vllm.layout import Pool
 from orbitkv_vllm.metadata import Ended, LoadOrder, Orders, Reports, SaveOrder
 from orbitkv_vllm.rendezvous import Rendezvous

@@ -13,8 +13,11 @@ import mmap
 import os
 import re
 import tempfile
+from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Callable, Optional
+from typing import Callable, NamedTuple, Optional, TypeVar
+
+_A = TypeVar("_A", bound="AdoptedRanges")
 
 _FOLDER = "/dev/shm"
 _PREFIX = "orbitkv-kv-"
@@ -50,25 +53,31 @@ class AdoptError(RuntimeError):
     """Memory that cannot be shared as it is."""
 
 
-class AdoptedMemory:
+class _Part(NamedTuple):
+    """Whole pages of this process, and where they lie in the file."""
+
+    begin: int
+    size: int
+    offset: int
+
+
+class AdoptedRanges:
     """Bytes of this process that are a file's, until ``close``.
 
     What lies beside them in their first and last page is in the file as well, since mappings are of whole pages. The
     agent never touches it: it touches pages of the pool's layout, and no others.
     """
 
-    def __init__(self, address: int, size: int, folder: str = _FOLDER) -> None:
-        """Takes over ``size`` bytes at ``address``, which nobody else may be writing meanwhile.
+    def __init__(self, ranges: Sequence[tuple[int, int]], folder: str = _FOLDER) -> None:
+        """Takes over ranges of bytes, each an address and a size, which nobody else may be writing meanwhile.
 
         ``AdoptError`` says why they cannot be, and leaves them as they were.
         """
-        self._begin = address // _PAGE * _PAGE
-        self._size = -(-(address + size) // _PAGE) * _PAGE - self._begin
-        self.offset = address - self._begin
-        """Where the first of the bytes lies in the file."""
+        self._parts = _parts(ranges)
         self._pid = os.getpid()
-        self._shared = 0
-        _require_private(self._begin, self._size)
+        self._shared: list[_Part] = []
+        for part in self._parts:
+            _require_private(part.begin, part.size)
         sweep(folder)
         self._descriptor, self.path = tempfile.mkstemp(prefix=_PREFIX, dir=folder)
         try:
@@ -76,13 +85,19 @@ class AdoptedMemory:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._reserve(folder)
             # Portion by portion, so that there is never much of it twice.
-            while self._shared < self._size:
-                length = min(_PORTION, self._size - self._shared)
-                self._share(self._shared, length)
-                self._shared += length
+            for portion in (portion for part in self._parts for portion in _portions(part)):
+                self._share(portion)
+                self._shared.append(portion)
         except BaseException:
             self.close()
             raise
+
+    def offset_of(self, address: int) -> int:
+        """Returns where a byte that was taken over lies in the file."""
+        for part in self._parts:
+            if part.begin <= address < part.begin + part.size:
+                return part.offset + address - part.begin
+        raise ValueError(f"the byte at {address:#x} was not taken over")
 
     def close(self) -> None:
         """Gives the bytes back to this process alone, as they are, and removes the file. Idempotent.
@@ -91,12 +106,9 @@ class AdoptedMemory:
         """
         if os.getpid() != self._pid or self._descriptor < 0:
             return
-        begin = 0
-        while begin < self._shared:
-            length = min(_PORTION, self._shared - begin)
-            self._restore(begin, length)
-            begin += length
-        self._shared = 0
+        for portion in self._shared:
+            _restore(portion)
+        self._shared = []
         os.close(self._descriptor)
         self._descriptor = -1
         try:
@@ -104,7 +116,7 @@ class AdoptedMemory:
         except FileNotFoundError:
             pass
 
-    def __enter__(self) -> AdoptedMemory:
+    def __enter__(self: _A) -> _A:
         return self
 
     def __exit__(
@@ -118,38 +130,72 @@ class AdoptedMemory:
     def _reserve(self, folder: str) -> None:
         try:
             # Now: a file that finds no room when it is written ends the process.
-            os.posix_fallocate(self._descriptor, 0, self._size)
+            os.posix_fallocate(self._descriptor, 0, _end(self._parts))
         except OSError as e:
             if e.errno != errno.ENOSPC:
                 raise
             free = os.statvfs(folder)
             raise AdoptError(
-                f"{folder} has {free.f_bavail * free.f_frsize} bytes free, and the KV cache needs {self._size}; give it"
+                f"{folder} has {free.f_bavail * free.f_frsize} bytes free, and the KV cache needs {_end(self._parts)}; give it"
                 " more room (containers: --shm-size, or an emptyDir with medium Memory)"
             ) from e
 
-    def _share(self, begin: int, length: int) -> None:
-        with mmap.mmap(self._descriptor, length, mmap.MAP_SHARED, _PROT, offset=begin) as copy:
+    def _share(self, part: _Part) -> None:
+        with mmap.mmap(self._descriptor, part.size, mmap.MAP_SHARED, _PROT, offset=part.offset) as copy:
             target = ctypes.addressof(ctypes.c_char.from_buffer(copy))
-            ctypes.memmove(target, self._begin + begin, length)
+            ctypes.memmove(target, part.begin, part.size)
             # Again, for what shares these two pages and may have changed while the rest was copied.
-            for edge in (0, length - _PAGE):
-                _memmove(target + edge, self._begin + begin + edge, _PAGE)
+            for edge in (0, part.size - _PAGE):
+                _memmove(target + edge, part.begin + edge, _PAGE)
             mapped = _mmap(
-                self._begin + begin, length, _PROT, mmap.MAP_SHARED | _MAP_FIXED, self._descriptor, begin
+                part.begin, part.size, _PROT, mmap.MAP_SHARED | _MAP_FIXED, self._descriptor, part.offset
             )
         if mapped == _FAILED:
             raise AdoptError(f"cannot map the KV cache over itself: {os.strerror(ctypes.get_errno())}")
 
-    def _restore(self, begin: int, length: int) -> None:
-        own = _mmap(None, length, _PROT, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-        if own is None or own == _FAILED:
-            # Still the file's, which stays mapped without its name.
-            return
-        ctypes.memmove(own, self._begin + begin, length)
-        for edge in (0, length - _PAGE):
-            _memmove(own + edge, self._begin + begin + edge, _PAGE)
-        _mremap(own, length, length, _MREMAP_MAYMOVE | _MREMAP_FIXED, self._begin + begin)
+
+class AdoptedMemory(AdoptedRanges):
+    """One range of bytes."""
+
+    def __init__(self, address: int, size: int, folder: str = _FOLDER) -> None:
+        """Takes over ``size`` bytes at ``address``."""
+        super().__init__([(address, size)], folder)
+        self.offset = self.offset_of(address)
+        """Where the first of the bytes lies in the file."""
+
+
+def _parts(ranges: Sequence[tuple[int, int]]) -> list[_Part]:
+    """Rounds ranges to whole pages, and joins those that share one."""
+    parts: list[_Part] = []
+    for address, size in sorted(ranges):
+        begin = address // _PAGE * _PAGE
+        end = -(-(address + size) // _PAGE) * _PAGE
+        last = parts[-1] if parts else _Part(begin, 0, 0)
+        if parts and begin <= last.begin + last.size:
+            parts[-1] = last._replace(size=max(last.size, end - last.begin))
+        else:
+            parts.append(_Part(begin, end - begin, last.offset + last.size))
+    return parts
+
+
+def _end(parts: Sequence[_Part]) -> int:
+    return parts[-1].offset + parts[-1].size
+
+
+def _portions(part: _Part) -> Iterator[_Part]:
+    for at in range(0, part.size, _PORTION):
+        yield _Part(part.begin + at, min(_PORTION, part.size - at), part.offset + at)
+
+
+def _restore(part: _Part) -> None:
+    own = _mmap(None, part.size, _PROT, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    if own is None or own == _FAILED:
+        # Still the file's, which stays mapped without its name.
+        return
+    ctypes.memmove(own, part.begin, part.size)
+    for edge in (0, part.size - _PAGE):
+        _memmove(own + edge, part.begin + edge, _PAGE)
+    _mremap(own, part.size, part.size, _MREMAP_MAYMOVE | _MREMAP_FIXED, part.begin)
 
 
 def sweep(folder: str = _FOLDER) -> None:
