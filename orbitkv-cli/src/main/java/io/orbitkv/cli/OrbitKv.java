@@ -58,6 +58,8 @@ final class OrbitKv implements Runnable {
         .addSubcommand(new FloodCommand(terminal))
         .addSubcommand(new StatusCommand(terminal))
         .addSubcommand(new DoctorCommand(terminal, Machine.here()))
+        .addSubcommand(new CommandLine(new PdCommand(terminal))
+            .addSubcommand(new PdPlanCommand(terminal)))
         .addSubcommand(new CommandLine(new BenchCommand(terminal))
             .addSubcommand(new BenchLookupCommand(terminal, caches))
             .addSubcommand(new BenchCopyCommand(terminal, caches))
