@@ -1,5 +1,6 @@
 package io.orbitkv.adapter.vllm.serve;
 
+import io.orbitkv.adapter.vllm.lookup.SessionDepartures;
 import io.orbitkv.adapter.vllm.lookup.SessionQuestions;
 import io.orbitkv.adapter.vllm.protocol.SchedulerConnection;
 import io.orbitkv.adapter.vllm.protocol.SchedulerProtocol;
@@ -7,6 +8,7 @@ import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
 import io.orbitkv.adapter.vllm.request.Requests;
 import io.orbitkv.adapter.vllm.request.SchedulerSpec;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.Namespace;
 import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
@@ -22,6 +24,7 @@ import java.io.IOException;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 
 /**
  * One connection, from its first word until nothing is held for it: that of the scheduler, which attaches, or that of a
@@ -137,7 +140,11 @@ final class Conversation {
       attached = attach;
       SessionQuestions questions =
           new SessionQuestions(endpoint.cacheThread(), attachment::session, endpoint.faults(), System::nanoTime);
-      requests = new Requests(spec, questions, endpoint.numbers(), System::nanoTime, new SecureRandom());
+      Supplier<Departures> departures = attach.departures()
+          ? new SessionDepartures(endpoint.cacheThread(), questions::session, endpoint.faults(), System::nanoTime)
+          : () -> SessionDepartures.NONE;
+      requests =
+          new Requests(spec, questions, departures, endpoint.numbers(), System::nanoTime, new SecureRandom());
     }
     return new SchedulerReply.Attached(attachment.attach(ATTACH_LIMIT));
   }
