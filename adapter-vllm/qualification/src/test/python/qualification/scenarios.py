@@ -477,6 +477,7 @@ class Identity(Group):
             "a changed weight": replace(self.settings, model=self._changed),
             "another dtype": replace(self.settings, dtype="bfloat16"),
             "another block size": replace(self.settings, block_tokens=64),
+            "another degree of tensor parallelism": replace(self.settings, ranks=2),
             "another scope": replace(self.settings, connector={**(self.settings.connector or {}), "scope": "other"}),
         }
         for name, settings in others.items():
