@@ -170,8 +170,9 @@ public final class Requests implements AutoCloseable {
     if (allocated.externalTokens() > 0) {
       load(request, allocated);
     } else if (request.state() != RequestState.LOADING) {
-      if (request.state() == RequestState.COMPUTING) {
-        // Pages are given to what has none: it has lost those of before.
+      if (request.state() == RequestState.COMPUTING && !request.pages().agreeWith(allocated.pages())) {
+        // Other pages are given to what has none: it has lost those of before. The same are told again when another
+        // connector has brought what is in them, and that may have been computed before a reset.
         request.preempted();
       }
       request.computing();
