@@ -326,18 +326,33 @@ class SchedulerTest(unittest.TestCase):
         self.assertFalse(engine.connector.has_pending_push_work())
         engine.run()
 
-    def test_saves_hold_half_of_the_pages_and_no_more(self) -> None:
+    def test_saves_hold_half_of_the_pages_and_the_rest_is_saved_later(self) -> None:
         engine = self.engine(blocks=18)
         engine.workers.ranks[0].holds_saves = True
         engine.add(_PROMPT, limit=1)
-        engine.add([token + 1 for token in _PROMPT], limit=1)
-        engine.run()
-        dropped = engine.workers.ranks[0].new_saves[1]
-        self.assertEqual([_BLOCKS, 0], [len(save.pages) for save in engine.workers.ranks[0].new_saves])
-        self.assertEqual((0, _BLOCKS * 32), (dropped.known, len(dropped.hashes)))
-        self.assertEqual([0], [ended.blocks for ended in self.fake.of(messages.Step)[-1].saves_ended])
+        second = engine.add([token + 1 for token in _PROMPT], limit=BLOCK)
+        engine.settle(4)
+        saves = engine.workers.ranks[0].new_saves
+        self.assertEqual([(0, _BLOCKS), (0, 9 - _BLOCKS)], [(save.first_block, len(save.pages)) for save in saves])
+        self.assertEqual([0], [step.room for step in self.fake.of(messages.Step)[-1:]])
         engine.workers.ranks[0].holds_saves = False
         engine.settle(3)
+        rest = saves[2]
+        self.assertEqual((4, 4, 1), (rest.known, rest.first_block, len(rest.pages)))
+        engine.run()
+        engine.settle(4)
+        engine.require_empty()
+        self.assertLessEqual(set(second.block_hashes[:6]), self.fake.stored)
+
+    def test_a_save_of_pages_that_are_not_the_request_s_is_not_begun(self) -> None:
+        engine = self.engine()
+        self.fake.shifts_pages = True
+        engine.add(_PROMPT, limit=1)
+        engine.run()
+        engine.settle(3)
+        (save,) = engine.workers.ranks[0].new_saves
+        self.assertEqual(((), _BLOCKS * 32), (save.pages, len(save.hashes)))
+        self.assertEqual(set(), self.fake.stored)
         engine.require_empty()
 
     def test_blocks_of_generated_tokens_are_saved_when_they_are_confirmed(self) -> None:

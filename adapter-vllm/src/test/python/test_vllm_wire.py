@@ -17,7 +17,7 @@ from orbitkv_wire.messages import Refusal
 
 _IDENTITY = Identity("/models/m", b"", ("/adapters/a",), (("name", "value"),))
 _INSTANCE = Instance("engine", 7, 2, 4096, 16, 1000, True)
-_EMPTY = messages.Step([], [], [], [], [], [])
+_EMPTY = messages.Step([], [], [], [], [], [], 0)
 
 
 class AdapterClientTest(unittest.TestCase):

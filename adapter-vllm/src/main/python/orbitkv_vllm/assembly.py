@@ -83,7 +83,7 @@ def worker_half(
     kv_caches: Mapping[str, torch.Tensor],
 ) -> WorkerHalf:
     """Shares the pages, starts the agent, and returns the half that has both."""
-    from orbitkv_vllm.adopt import AdoptedMemory
+    from orbitkv_agent.adopt import AdoptedMemory
     from orbitkv_vllm.worker import Introduction, WorkerHalf
 
     pool = _pool(config, kv_cache, kv_caches)

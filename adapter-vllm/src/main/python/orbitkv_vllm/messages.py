@@ -132,12 +132,15 @@ class Lookup(Message, frozen=True, tag=4):
 
 
 class Step(Message, frozen=True, tag=5):
+    """What a step decides, and what workers have reported. Saves may hold ``room`` pages more than they do."""
+
     allocated: list[Allocated]
     advanced: list[Advanced]
     preempted: list[Text]
     finished: list[Text]
     saves_ended: list[SaveEnded]
     loads_ended: list[LoadEnded]
+    room: Int32
 
 
 class Reset(Message, frozen=True, tag=6):

@@ -76,16 +76,9 @@ class _Pin(NamedTuple):
     ended: Ended
 
 
-class _Computed(NamedTuple):
-    """Whole, confirmed blocks of a request: their pages."""
-
-    request: Request
-    pages: Sequence[int]
-
-
 class _Done(NamedTuple):
     """A request that finished well. Its pages are held by a reference of this half's own until the agent has been told
-    what may be saved of them."""
+    of them."""
 
     told: _Told
     pages: Sequence[int]
@@ -259,7 +252,7 @@ class SchedulerHalf:
             return False
         if self._client is not None:
             # It has to know what ended since the last step, or it believes that it still goes on.
-            self._tell(self._client, [], [], [])
+            self._tell(self._client, [], [], [], 0)
             if not self._client.reset():
                 return False
         if self._events is not None:
@@ -318,21 +311,20 @@ class SchedulerHalf:
             told_allocated.append(messages.Allocated(name, told.external_tokens, _numbers(pages)))
             told.pages = len(pages)
         done = self._take_done(client)
-        computed: list[tuple[messages.Advanced, _Computed]] = []
+        advanced = []
         if self._saves is Saves.ON:
-            computed = self._advanced(client, output)
+            advanced = self._advanced(client, output)
         elif self._saves is Saves.FINISHED:
-            computed = self._completed(client, done)
+            advanced = self._completed(client, done)
         # Pages that a request gets anew say by themselves that it lost those that it had.
         preempted = [
             name
             for name in output.preempted_req_ids or ()
             if name not in allocated and name in self._told and self._told[name].connection == client.connections
         ]
-        plan = self._tell(client, told_allocated, [advanced for advanced, _ in computed], preempted)
-        tables = {advanced.request: of for advanced, of in computed}
+        plan = self._tell(client, told_allocated, advanced, preempted, self._room())
         for save in () if plan is None else plan.saves:
-            self._pin(client, save, tables, orders)
+            self._pin(client, save, output, done, orders)
         self._let_go(done)
         # In the step behind that in which they were told to have more: what has finished has nothing to save.
         self._finished += [one.told.request.request_id for one in done if one.told.connection == client.connections]
@@ -347,6 +339,7 @@ class SchedulerHalf:
         allocated: list[messages.Allocated],
         advanced: list[messages.Advanced],
         preempted: list[str],
+        room: int,
     ) -> Optional[messages.Plan]:
         finished, self._finished = self._finished, []
         saves_ended, self._saves_ended = self._saves_ended, []
@@ -354,18 +347,19 @@ class SchedulerHalf:
         if not (allocated or advanced or preempted or finished or saves_ended or loads_ended):
             # Most steps: nobody needs to hear of them.
             return _NOTHING
-        plan = client.step(messages.Step(allocated, advanced, preempted, finished, saves_ended, loads_ended))
+        plan = client.step(messages.Step(allocated, advanced, preempted, finished, saves_ended, loads_ended, room))
         if plan is not None:
             self._ended_series += struct.unpack(f">{len(plan.ended_series) // 8}q", plan.ended_series)
             if self._events is not None:
                 self._events.stored(struct.unpack(f">{len(plan.stored) // 8}q", plan.stored))
         return plan
 
-    def _advanced(
-        self, client: AdapterClient, output: SchedulerOutput
-    ) -> list[tuple[messages.Advanced, _Computed]]:
-        """Returns the requests with more whole, confirmed blocks behind this step, and their pages."""
-        advanced: list[tuple[messages.Advanced, _Computed]] = []
+    def _room(self) -> int:
+        return 0 if self._pool is None else max(0, len(self._pool.blocks) // _PINNED_SHARE - self._pinned_blocks)
+
+    def _advanced(self, client: AdapterClient, output: SchedulerOutput) -> list[messages.Advanced]:
+        """Returns the requests with more whole, confirmed blocks behind this step."""
+        advanced: list[messages.Advanced] = []
         block_tokens = self._block_tokens
         connection = client.connections
         state = output.kv_connector_block_state
@@ -388,10 +382,8 @@ class SchedulerHalf:
             advanced.append(self._more(told, groups[0][:whole]))
         return advanced
 
-    def _completed(
-        self, client: AdapterClient, done: Sequence[_Done]
-    ) -> list[tuple[messages.Advanced, _Computed]]:
-        """Returns the requests that have finished well, and their pages."""
+    def _completed(self, client: AdapterClient, done: Sequence[_Done]) -> list[messages.Advanced]:
+        """Returns the requests that have finished well."""
         completed = []
         for one in done:
             if one.told.connection != client.connections:
@@ -399,8 +391,8 @@ class SchedulerHalf:
             completed.append(self._more(one.told, one.pages))
         return completed
 
-    def _more(self, told: _Told, pages: Sequence[int]) -> tuple[messages.Advanced, _Computed]:
-        """Returns that these leading blocks of a request are computed."""
+    def _more(self, told: _Told, pages: Sequence[int]) -> messages.Advanced:
+        """Returns that a request has these leading blocks."""
         request = told.request
         hashes = request.block_hashes
         whole = len(pages)
@@ -411,7 +403,7 @@ class SchedulerHalf:
         told.hashes = len(hashes)
         told.pages = max(told.pages, whole)
         told.whole = whole
-        return advanced, _Computed(request, pages)
+        return advanced
 
     def _hold(self, told: _Told, pages: Sequence[int]) -> bool:
         """Keeps the whole blocks of a request that has finished well. Returns whether it has any."""
@@ -440,21 +432,28 @@ class SchedulerHalf:
                 self._pool.free_blocks(reversed(one.blocks))
 
     def _pin(
-        self, client: AdapterClient, save: messages.Save, tables: dict[str, _Computed], orders: Orders
+        self,
+        client: AdapterClient,
+        save: messages.Save,
+        output: SchedulerOutput,
+        done: Sequence[_Done],
+        orders: Orders,
     ) -> None:
         """Holds the pages of a save, and has the workers do it."""
         pool = self._pool
+        state = output.kv_connector_block_state
         pages = struct.unpack(f">{len(save.pages) // 4}i", save.pages)
-        of = tables.get(save.request)
+        owned: Sequence[int] = ()
+        told = self._told.get(save.request)
+        for one in done:
+            if one.told.request.request_id == save.request:
+                told, owned = one.told, one.pages
+        if state is not None and save.request in self._told:
+            # Also of a request that has nothing to compute in this step.
+            owned = state.resolve_block_ids(save.request)[0]
         end = save.first_block + len(pages)
-        if pool is None or of is None or not pages or tuple(of.pages[save.first_block : end]) != pages:
-            _LOG.error("a save of pages that %s does not have in this step is not started", save.request)
-            pages = ()
-        elif self._pinned_blocks + len(pages) > len(pool.blocks) // _PINNED_SHARE:
-            # Saves are slower than the engine: it does not wait for them.
-            self._stats.count("dropped_save_blocks", len(pages))
-            pages = ()
-        if pool is None or of is None or not pages:
+        if pool is None or told is None or not pages or tuple(owned[save.first_block : end]) != pages:
+            # It was preempted, of which the agent hears when the request gets pages again.
             # What follows in the series builds on these hashes.
             orders.saves.append(SaveOrder(0, save.series, save.known, save.hashes, save.first_block, ()))
             self._saves_ended.append(messages.SaveEnded(save.save, 0))
@@ -468,7 +467,7 @@ class SchedulerHalf:
         self._pinned_blocks += len(blocks)
         orders.saves.append(SaveOrder(self._last_pin, save.series, save.known, save.hashes, save.first_block, pages))
         if self._events is not None:
-            self._events.saving(save.save, of.request, save.first_block, len(pages))
+            self._events.saving(save.save, told.request, save.first_block, len(pages))
 
     def _unpin(self, number: int) -> None:
         pin = self._pins.pop(number)

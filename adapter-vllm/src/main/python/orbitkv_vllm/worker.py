@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Protocol
 
 from orbitkv_agent import AgentClient
-from orbitkv_vllm.adopt import AdoptedMemory
+from orbitkv_agent.adopt import AdoptedMemory
 from orbitkv_vllm.layout import Pool
 from orbitkv_vllm.metadata import Ended, LoadOrder, Orders, Reports, SaveOrder
 from orbitkv_vllm.rendezvous import Rendezvous
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("orbitkv_vllm")
 
-_DRAIN_S = 5.0
+# vLLM gives a worker five seconds to end. An agent that needs longer ends by itself.
+_DRAIN_S = 2.0
+_END_S = 2.0
 _PAUSE_S = 0.05
 _INTRODUCTION_S = 10.0
 
@@ -137,7 +139,7 @@ class WorkerHalf:
                 if order.pages:
                     self._save_ended(order, 0)
                 continue
-            transfer = client.save(hashes, order.first_block, order.pages, series=order.series, known=known)
+            transfer = client.post_save(hashes, order.first_block, order.pages, series=order.series, known=known)
             if transfer is None:
                 self._save_ended(order, 0)
             else:
@@ -156,7 +158,7 @@ class WorkerHalf:
                 loading = self._loading.pop(ended.transfer.id, None)
                 saved = self._saving.pop(ended.transfer.id, None)
                 if loading is not None:
-                    self._stats.count("load_seconds", time.monotonic() - loading.since)
+                    self._stats.count("load_microseconds", round(1e6 * (time.monotonic() - loading.since)))
                     self._load_ended(loading.order, ended.blocks)
                 elif saved is not None:
                     self._save_ended(saved, ended.blocks)
@@ -189,7 +191,7 @@ class WorkerHalf:
         client, self._client = self._agent(), None
         if client is not None:
             client.close(deadline_s=_DRAIN_S)
-        self._process.close()
+        self._process.close(_END_S)
         # Whatever an agent that has not ended may still write goes to the file, and no longer to the engine's pages.
         self._memory.close()
         self._rendezvous.leave()

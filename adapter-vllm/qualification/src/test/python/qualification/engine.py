@@ -13,6 +13,8 @@ from enum import Enum
 from multiprocessing.connection import Connection
 from typing import Any
 
+from qualification.processes import deliver
+
 CONNECTOR = "OrbitKvConnector"
 STEP_LIMIT = 20_000
 
@@ -39,13 +41,17 @@ class Settings:
     How an engine is started.
 
     connector: what goes into kv_connector_extra_config; without it the engine runs without OrbitKV.
+    identity: what the engine is called among those of this machine; each start has another one.
     own_cache: whether the engine has a prefix cache of its own.
+    ranks: of tensor parallelism; more than one have processes of their own.
     module: where the connector is found; without it, by its name, which the plugin makes known.
     """
 
     model: str
     log: str = ""
     connector: Mapping[str, object] | None = None
+    identity: str = ""
+    ranks: int = 1
     own_cache: bool = True
     module: str | None = None
     blocks: int = 128
@@ -118,6 +124,7 @@ class Served:
             transfer = KVTransferConfig(
                 kv_connector=CONNECTOR,
                 kv_connector_module_path=settings.module,
+                engine_id=settings.identity,
                 kv_role="kv_both",
                 kv_load_failure_policy=settings.failures,
                 kv_connector_extra_config=dict(settings.connector),
@@ -135,6 +142,8 @@ class Served:
             enable_prefix_caching=settings.own_cache,
             kv_transfer_config=transfer,
             seed=0,
+            tensor_parallel_size=settings.ranks,
+            distributed_executor_backend="mp" if settings.ranks > 1 else None,
         )
         config = arguments.create_engine_config()
         # The CPU platform turns it off as not needed there; the engine runs with it all the same.
@@ -438,9 +447,7 @@ class Signal:
     signal: signal.Signals = signal.SIGKILL
 
     def __call__(self, _engine: Served) -> None:
-        os.kill(self.process, self.signal)
-        while _state(self.process) not in ("T" if self.signal is signal.SIGSTOP else "ZX"):
-            time.sleep(0.0005)
+        deliver(self.process, self.signal)
 
 
 @dataclass(frozen=True)
@@ -451,14 +458,6 @@ class Overwrite:
 
     def __call__(self, engine: Served) -> None:
         engine.overwrite(self.name)
-
-
-def _state(process: int) -> str:
-    try:
-        with open(f"/proc/{process}/stat", encoding="ascii") as stat:
-            return stat.read().rpartition(")")[2].split()[0]
-    except OSError:
-        return "X"
 
 
 def serve(connection: Connection, settings: Settings, environment: Mapping[str, str]) -> None:

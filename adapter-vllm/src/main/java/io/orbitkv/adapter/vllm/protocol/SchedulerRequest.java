@@ -2,6 +2,7 @@ package io.orbitkv.adapter.vllm.protocol;
 
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.identity.EngineStatement.Fact;
 import java.util.List;
 import java.util.Optional;
 
@@ -38,9 +39,6 @@ public sealed interface SchedulerRequest {
       facts = List.copyOf(facts);
     }
   }
-
-  /** A setting of the engine and its value. */
-  record Fact(String name, String value) {}
 
   /**
    * States which instance the scheduler is of. It ends an earlier connection that did so. Asked again with the same
@@ -82,9 +80,10 @@ public sealed interface SchedulerRequest {
    * @param finished requests that the engine has forgotten
    * @param savesEnded saves that every rank has reported
    * @param loadsEnded loads that every rank has reported
+   * @param room how many pages may be held for saves beside those that are
    */
   record Step(List<Allocated> allocated, List<Advanced> advanced, List<String> preempted, List<String> finished,
-      List<SaveEnded> savesEnded, List<LoadEnded> loadsEnded) implements SchedulerRequest {
+      List<SaveEnded> savesEnded, List<LoadEnded> loadsEnded, int room) implements SchedulerRequest {
 
     /** Copies the lists. */
     public Step {

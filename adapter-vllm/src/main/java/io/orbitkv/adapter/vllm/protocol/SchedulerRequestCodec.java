@@ -2,6 +2,7 @@ package io.orbitkv.adapter.vllm.protocol;
 
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.identity.EngineStatement.Fact;
 import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.PackReader;
 import io.orbitkv.core.wire.PackWriter;
@@ -62,7 +63,7 @@ public final class SchedulerRequestCodec {
   }
 
   private static void writeStep(SchedulerRequest.Step step, PackWriter out) {
-    out.message(5, 6);
+    out.message(5, 7);
     write(step.allocated(), out, allocated -> {
       out.array(3);
       out.text(allocated.request());
@@ -90,6 +91,7 @@ public final class SchedulerRequestCodec {
       out.text(ended.request());
       out.bool(ended.loaded());
     });
+    out.int64(step.room());
   }
 
   private static <T> void write(List<T> values, PackWriter out, Consumer<T> write) {
@@ -123,9 +125,9 @@ public final class SchedulerRequestCodec {
             in.int32("known"), in.chain("hashes"));
       }
       case 5 -> {
-        in.message("Step", 6);
+        in.message("Step", 7);
         yield new SchedulerRequest.Step(allocated(in), advanced(in), texts(in, "preempted"), texts(in, "finished"),
-            savesEnded(in), loadsEnded(in));
+            savesEnded(in), loadsEnded(in), in.int32("room"));
       }
       case 6 -> {
         in.message("Reset", 0);
@@ -160,11 +162,11 @@ public final class SchedulerRequestCodec {
     return texts;
   }
 
-  private static List<SchedulerRequest.Fact> facts(PackReader in) throws MalformedException {
-    List<SchedulerRequest.Fact> facts = new ArrayList<>();
+  private static List<Fact> facts(PackReader in) throws MalformedException {
+    List<Fact> facts = new ArrayList<>();
     for (int left = in.array("facts"); left > 0; left--) {
       in.array("facts", 2);
-      facts.add(new SchedulerRequest.Fact(in.text("facts.name"), in.text("facts.value")));
+      facts.add(new Fact(in.text("facts.name"), in.text("facts.value")));
     }
     return facts;
   }

@@ -93,6 +93,7 @@ final class Scheduler {
     final List<String> finished = new ArrayList<>();
     final List<SchedulerRequest.SaveEnded> savesEnded = new ArrayList<>();
     final List<SchedulerRequest.LoadEnded> loadsEnded = new ArrayList<>();
+    int room = Integer.MAX_VALUE;
 
     Step allocate(String request, int externalTokens, int... pages) {
       allocated.add(new SchedulerRequest.Allocated(request, externalTokens, pages));
@@ -104,9 +105,14 @@ final class Scheduler {
       return this;
     }
 
+    Step room(int pages) {
+      room = pages;
+      return this;
+    }
+
     SchedulerReply.Plan plan() {
       return requests.plan(
-          new SchedulerRequest.Step(allocated, advanced, preempted, finished, savesEnded, loadsEnded));
+          new SchedulerRequest.Step(allocated, advanced, preempted, finished, savesEnded, loadsEnded, room));
     }
   }
 }
