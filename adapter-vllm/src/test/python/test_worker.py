@@ -182,9 +182,9 @@ class WorkerTest(unittest.TestCase):
         worker = connector._worker
         assert worker is not None
         self.until(lambda: worker._introduction.client is not None)
-        client = worker._agent()
-        assert client is not None
-        client._deadline_s = 10.0
+        courier = worker._agent()
+        assert courier is not None
+        courier.client._deadline_s = 10.0
 
     def until(self, condition: Callable[[], Any]) -> None:
         end = time.monotonic() + _LIMIT_S
@@ -286,8 +286,8 @@ class WorkerTest(unittest.TestCase):
         before = memory.raw.clone()
         for value, page in enumerate(pages):
             memory.fill(page, value)
-        with open(worker._memory.path, "rb") as file:
-            file.seek(worker._memory.offset)
+        with open(worker._pages.memory, "rb") as file:
+            file.seek(worker._pages.offset)
             shared = torch.frombuffer(bytearray(file.read(memory.raw.numel())), dtype=torch.int8)
         self.assertTrue(torch.equal(memory.raw, shared))
         for page in pages:
@@ -319,7 +319,7 @@ class WorkerTest(unittest.TestCase):
         memory.fill(3, 5)
         worker = connector._worker
         assert worker is not None
-        path = worker._memory.path
+        path = worker._pages.memory
         connector.shutdown()
         self.assertTrue(memory.holds(3, 5))
         self.assertFalse(os.path.exists(path))
@@ -347,10 +347,11 @@ class WorkerTest(unittest.TestCase):
         self.drained(engine)
         engine.require_empty()
         self.assertTrue(engine.scheduler.reset_prefix_cache())
-        agent = worker._client
-        assert agent is not None
-        agent.release(0)
-        self.until(agent.connect)
+        courier = worker._courier
+        assert courier is not None
+        # Nothing is under way, so that its thread says nothing.
+        courier.client.release(0)
+        self.until(courier.client.connect)
         self.compute(engine, workers.memories, _PROMPT, 4)
         self.require_loaded(engine, workers, _PROMPT, 4)
 
@@ -365,7 +366,7 @@ class WorkerTest(unittest.TestCase):
         output = step(connector, Orders())
         self.assertEqual((None, set()), (output.finished_recving, output.failed_recving))
 
-    def test_pages_that_are_not_the_cpu_s_are_refused(self) -> None:
+    def test_pages_of_devices_that_are_not_served_are_refused(self) -> None:
         memory = Memory(KVCacheLayout.LBHNC)
         config = self.config()
         config.cache_config.kv_cache_layout = "LBHNC"

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from orbitkv_vllm.worker import WorkerHalf
 
 
+_DEVICES = ("cpu", "cuda")
+
 _READING_S = 10.0
 """How long the agent has for an answer in the background."""
 
@@ -83,9 +85,10 @@ def worker_half(
     kv_caches: Mapping[str, torch.Tensor],
 ) -> WorkerHalf:
     """Shares the pages, starts the agent, and returns the half that has both."""
-    from orbitkv_agent.adopt import AdoptedMemory
+    from orbitkv_vllm.shared import share
     from orbitkv_vllm.worker import Introduction, WorkerHalf
 
+    device = _device(kv_caches)
     pool = _pool(config, kv_cache, kv_caches)
     rank = config.parallel_config.rank
     facts = _facts(config, kv_cache, settings, engine_version, pool, kv_caches)
@@ -94,23 +97,24 @@ def worker_half(
     rendezvous = _rendezvous(config, settings)
     rendezvous.enter()
     try:
-        memory = AdoptedMemory(pool.address, pool.size)
+        pages = share(pool, device)
     except BaseException:
         rendezvous.leave()
         raise
     agent = AgentLauncher(
         rendezvous.agent_socket(rank),
-        _agent_arguments(settings, rendezvous, rank, pool.shard_bytes * instance.ranks),
+        _agent_arguments(settings, rendezvous, rank, pool.shard_bytes * instance.ranks, device),
         command=settings.agent_command,
     )
+
     def client(namespace: bytes) -> AgentClient:
         return AgentClient(
             rendezvous.agent_socket(rank),
             instance=instance.name,
             incarnation=instance.incarnation,
             namespace=namespace,
-            groups=[group._replace(base=group.base + memory.offset) for group in pool.groups],
-            memory=memory.path,
+            groups=[group._replace(base=group.base + pages.offset) for group in pool.groups],
+            memory=pages.memory,
             rank=rank,
             ranks=instance.ranks,
             whole=False,
@@ -124,20 +128,32 @@ def worker_half(
         agent=agent,
         introduction=Introduction(agent, adapter, client),
         pool=pool,
-        memory=memory,
+        pages=pages,
         rendezvous=rendezvous,
     )
     rendezvous.describe(instance.incarnation, Described(rank, pool.shard_bytes, facts))
     return half
 
 
-def _pool(config: VllmConfig, kv_cache: KVCacheConfig, kv_caches: Mapping[str, torch.Tensor]) -> Pool:
+def _device(kv_caches: Mapping[str, torch.Tensor]) -> torch.device:
+    """Returns where all pages are."""
+    import torch
+
     for layer, view in kv_caches.items():
-        if view.device.type != "cpu":
+        if view.device.type not in _DEVICES or torch.version.hip is not None:
             raise ProfileError(
-                f"OrbitKV for vLLM: layer {layer} has its pages on {view.device}, and this version serves pages of the"
-                " CPU; use vLLM's CPU build"
+                f"OrbitKV for vLLM: layer {layer} has its pages on {view.device}, and pages of the CPU and of NVIDIA's"
+                " GPUs are served; use vLLM's build for one of these"
             )
+    devices = {view.device for view in kv_caches.values()}
+    if len(devices) != 1:
+        raise ProfileError(
+            f"OrbitKV for vLLM: the pages of one rank are on {', '.join(sorted(map(str, devices)))}, expected one device"
+        )
+    return next(iter(devices))
+
+
+def _pool(config: VllmConfig, kv_cache: KVCacheConfig, kv_caches: Mapping[str, torch.Tensor]) -> Pool:
     spec = only_group(kv_cache)
     return pool_of(
         config.cache_config.get_resolved_kv_cache_layout().name,
@@ -199,8 +215,15 @@ def _engine_pid(config: VllmConfig) -> int:
     return os.getpid()
 
 
-def _agent_arguments(settings: Settings, rendezvous: Rendezvous, rank: int, block_bytes: int) -> list[str]:
+def _agent_arguments(
+    settings: Settings, rendezvous: Rendezvous, rank: int, block_bytes: int, device: torch.device
+) -> list[str]:
     arguments = []
+    if device.type != "cpu":
+        # The agent has this process's environment, and so numbers GPUs as it does.
+        arguments += ["--device", device.type, "--device-ordinal", str(device.index or 0)]
+    for name, value in settings.device_settings:
+        arguments += ["--device-setting", f"{name}={value}"]
     if rank == 0:
         arguments += ["--engine", "vllm", "--engine-socket", rendezvous.scheduler_socket]
     if settings.manager is not None:

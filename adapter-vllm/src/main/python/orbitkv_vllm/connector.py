@@ -98,10 +98,14 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
             self._vllm_config, self._kv_cache_config, self._settings, self._engine_version, kv_caches
         )
 
-    def start_load_kv(self, forward_context: ForwardContext, **kwargs: Any) -> None:
-        """Begins the step's loads, all of which are asynchronous."""
+    def bind_connector_metadata(self, connector_metadata: KVConnectorMetadata) -> None:
+        """Begins the step's loads, all of which are asynchronous: ``start_load_kv`` may come behind the forward."""
+        super().bind_connector_metadata(connector_metadata)
         if self._worker is not None:
             self._worker.start_loads(self._orders())
+
+    def start_load_kv(self, forward_context: ForwardContext, **kwargs: Any) -> None:
+        """The step's loads have begun."""
 
     def wait_for_layer_load(self, layer_name: str) -> None:
         """Nothing that is computed now waits for a load."""
@@ -109,10 +113,10 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
     def save_kv_layer(
         self, layer_name: str, kv_layer: torch.Tensor, attn_metadata: AttentionMetadata, **kwargs: Any
     ) -> None:
-        """Whole blocks are saved when the forward has run."""
+        """Whole blocks are saved behind the forward."""
 
     def wait_for_save(self) -> None:
-        """Begins the step's saves. The scheduler half holds their pages until they are reported."""
+        """Begins the step's saves behind its forward. The scheduler half holds their pages until they are reported."""
         if self._worker is not None:
             self._worker.start_saves(self._orders())
 

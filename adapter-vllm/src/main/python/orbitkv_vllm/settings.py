@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional
 _SIZE = re.compile(r"[0-9]+(B|KiB|MiB|GiB|TiB)?")
 _NAMES = (
     "manager", "dram", "ssd", "runtime_dir", "scope", "model_digest", "adapters", "defer_ms", "agent_command", "loads",
-    "saves",
+    "saves", "device_settings",
 )
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -48,6 +48,8 @@ class Settings(NamedTuple):
     """What starts an agent; that of this package unless said otherwise."""
     loads: bool
     saves: Saves
+    device_settings: tuple[tuple[str, str], ...] = ()
+    """What the agent's device is set to, by name, such as ``loads`` and ``auto`` of a GPU."""
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> Settings:
@@ -67,6 +69,7 @@ class Settings(NamedTuple):
             agent_command=_command("agent_command", given.get("agent_command")),
             loads=_choice("loads", given.get("loads"), ("on", "off")) == "on",
             saves=Saves(_choice("saves", given.get("saves"), ("on", "off", "finished"))),
+            device_settings=_device_settings("device_settings", given.get("device_settings")),
         )
         if settings.manager is not None:
             for name in ("dram", "ssd"):
@@ -153,6 +156,17 @@ def _command(name: str, value: Any) -> Optional[tuple[str, ...]]:
     if not isinstance(value, (list, tuple)) or not value or not all(isinstance(word, str) for word in value):
         raise _wrong(name, value, "a list of words")
     return tuple(value)
+
+
+def _device_settings(name: str, value: Any) -> tuple[tuple[str, str], ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, Mapping):
+        raise _wrong(name, value, "an object of names and texts or numbers")
+    for setting, of in value.items():
+        if isinstance(of, bool) or not isinstance(of, (str, int)):
+            raise _wrong(f"{name}.{setting}", of, "a text or a number")
+    return tuple(sorted((str(setting), str(of)) for setting, of in value.items()))
 
 
 def _choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
