@@ -6,6 +6,7 @@ module io.orbitkv.pd.composition {
   exports io.orbitkv.pd.composition;
 
   // The command reads files and asks processes; it is compiled after this module, hence the annotation.
+  exports io.orbitkv.pd.composition.check to io.orbitkv.cli;
   exports io.orbitkv.pd.composition.file to io.orbitkv.cli;
   exports io.orbitkv.pd.composition.plan to io.orbitkv.cli;
   exports io.orbitkv.pd.composition.rule to io.orbitkv.cli;

@@ -186,7 +186,7 @@ public final class Requests implements AutoCloseable {
     } else if (request.state() != RequestState.LOADING) {
       if (request.state() == RequestState.COMPUTING) {
         // Pages are given to what has none: it has lost those of before.
-        request.preempted();
+        request.givenPages(request.pages().agreeWith(allocated.pages()));
       }
       request.computing();
       request.pages().replace(allocated.pages());

@@ -43,7 +43,8 @@ final class SglangPlan {
           .flagIf(isLinked, "--disaggregation-decode-enable-radix-cache");
     }
     if (isLinked) {
-      command.option("--radix-cache-backend", "orbitkv").flag("--enable-unified-cache-external-linker");
+      command.option("--radix-cache-backend", "orbitkv").flag("--enable-unified-cache-external-linker")
+          .option("--hicache-storage-backend-extra-config", JsonText.of(settings(composition, worker)));
     }
     command.options(worker.options());
     return new ProcessPlan(worker.title(), worker.host(), environment(composition, transport, worker), command.words());
@@ -61,9 +62,6 @@ final class SglangPlan {
       environment.put("SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE_TIMEOUT",
           Integer.toString(transport.releaseSeconds()));
     }
-    if (worker.mode() != CacheMode.OFF) {
-      environment.put("ORBITKV_SGLANG", JsonText.of(settings(composition, worker)));
-    }
     environment.putAll(worker.environment());
     return environment;
   }
@@ -76,9 +74,9 @@ final class SglangPlan {
     }
     composition.model().digest().ifPresent(digest -> settings.put("model_digest", digest));
     if (worker.mode().reads()) {
-      settings.put("defer_ms", composition.cache().deferMillis());
+      settings.put("pending_ms", composition.cache().deferMillis());
     } else {
-      settings.put("loads", "off");
+      settings.put("loads", false);
     }
     return settings;
   }

@@ -26,7 +26,8 @@ final class PlannedNames {
       Map.entry("--disaggregation-decode-retraction-backup", "transport.retraction"),
       Map.entry("--disaggregation-decode-enable-radix-cache", "cache of the worker"),
       Map.entry("--radix-cache-backend", "cache of the worker"),
-      Map.entry("--enable-unified-cache-external-linker", "cache of the worker"));
+      Map.entry("--enable-unified-cache-external-linker", "cache of the worker"),
+      Map.entry("--hicache-storage-backend-extra-config", "cache of the worker"));
 
   static final Map<String, String> SGLANG_VARIABLES = Map.of(
       "SGLANG_DISAGGREGATION_BOOTSTRAP_TIMEOUT", "transport.bootstrap_timeout_s",

@@ -63,20 +63,21 @@ class PlannerTest {
     assertThat(plans).extracting(ProcessPlan::shell).containsExactly(
         "SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE=true SGLANG_DISAGGREGATION_BOOTSTRAP_TIMEOUT=120"
             + " SGLANG_DISAGG_PREFILL_EARLY_SEND_CACHED_PREFIX=false"
-            + " ORBITKV_SGLANG='{\"manager\": \"/run/orbitkv/manager.sock\", \"scope\": \"s\", \"defer_ms\": 1000}'"
             + " python3 -m sglang.launch_server --model-path /models/qwen3-8b --served-model-name qwen3"
             + " --host 10.0.0.1 --port 30000 --tp-size 1 --page-size 64 --disaggregation-mode prefill"
             + " --disaggregation-transfer-backend mooncake --disaggregation-enable-kv-checksum"
             + " --disaggregation-bootstrap-port 8998 --radix-cache-backend orbitkv"
-            + " --enable-unified-cache-external-linker",
+            + " --enable-unified-cache-external-linker --hicache-storage-backend-extra-config"
+            + " '{\"manager\": \"/run/orbitkv/manager.sock\", \"scope\": \"s\", \"pending_ms\": 1000}'",
         "SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE=true SGLANG_DISAGGREGATION_WAITING_TIMEOUT=300"
             + " SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE_TIMEOUT=30"
-            + " ORBITKV_SGLANG='{\"manager\": \"/run/orbitkv/manager.sock\", \"scope\": \"s\", \"loads\": \"off\"}'"
             + " python3 -m sglang.launch_server --model-path /models/qwen3-8b --served-model-name qwen3"
             + " --host 10.0.0.1 --port 30001 --tp-size 1 --page-size 64 --disaggregation-mode decode"
             + " --disaggregation-transfer-backend mooncake --disaggregation-enable-kv-checksum"
             + " --disaggregation-decode-retraction-backup cpu_tensor --disaggregation-decode-enable-radix-cache"
-            + " --radix-cache-backend orbitkv --enable-unified-cache-external-linker",
+            + " --radix-cache-backend orbitkv --enable-unified-cache-external-linker"
+            + " --hicache-storage-backend-extra-config"
+            + " '{\"manager\": \"/run/orbitkv/manager.sock\", \"scope\": \"s\", \"loads\": false}'",
         "python3 -m sglang_router.launch_router --pd-disaggregation --host 10.0.0.1 --port 8000"
             + " --prefill http://10.0.0.1:30000 8998 --decode http://10.0.0.1:30001");
   }
@@ -84,7 +85,7 @@ class PlannerTest {
   @Test
   void sglang_decodeWithoutACacheHasNoTree() {
     ProcessPlan decode = Planner.plan(Draft.sglang().set("decode[0].cache", "off").composition()).get(1);
-    assertThat(decode.shell()).doesNotContain("radix-cache", "linker", "ORBITKV");
+    assertThat(decode.shell()).doesNotContain("radix-cache", "linker", "extra-config");
   }
 
   @Test
