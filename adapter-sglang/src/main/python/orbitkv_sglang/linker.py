@@ -228,7 +228,8 @@ class OrbitKvLinker(UnifiedCacheLinker):
             not self._saves
             or not keys
             or len(self._offloads) >= _MOST_OFFLOADS
-            or self._pinned + len(keys) > self._most_pinned
+            # One by itself is taken whatever its size, or a long prompt would never be saved.
+            or 0 < self._pinned and self._pinned + len(keys) > self._most_pinned
         ):
             return False
         save = Save(b"", 0, ())
