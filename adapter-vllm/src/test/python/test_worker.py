@@ -348,10 +348,12 @@ class WorkerTest(unittest.TestCase):
         self.drained(engine)
         engine.require_empty()
         self.assertTrue(engine.scheduler.reset_prefix_cache())
-        agent = worker._client
+        # As above, and the agent is introduced in the background then.
+        agent = worker._agent()
         assert agent is not None
         agent.release(0)
-        self.until(agent.connect)
+        self.assertIsNone(worker._agent())
+        self.until(lambda: worker._agent() is not None)
         self.compute(engine, workers.memories, _PROMPT, 4)
         self.require_loaded(engine, workers, _PROMPT, 4)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 import time
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Protocol
@@ -37,7 +38,10 @@ class AgentProcess(Protocol):
 
 
 class Introduction:
-    """Has the agent know this rank, in the background: it takes as long as reading the model's files does."""
+    """Has the agent know this rank, in the background: at first that takes as long as reading the model's files does.
+
+    An agent that was started again answers slowly at first too, and no step of the engine has to wait for that.
+    """
 
     def __init__(
         self, agent: AgentProcess, adapter: AdapterClient, connect: Callable[[bytes], AgentClient]
@@ -48,6 +52,7 @@ class Introduction:
         self._connect = connect
         self._closing = threading.Event()
         self._client: Optional[AgentClient] = None
+        self._lost: queue.SimpleQueue[Optional[AgentClient]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="orbitkv-introduction", daemon=True)
         self._thread.start()
 
@@ -56,25 +61,36 @@ class Introduction:
         """The client that the agent knows, as soon as there is one: its user's alone from then on."""
         return self._client
 
+    def again(self, client: AgentClient) -> None:
+        """Takes back a client that has lost its agent, until the agent, or the next one, knows it again."""
+        self._client = None
+        self._lost.put(client)
+
     def close(self) -> None:
         """Goes no further."""
         self._closing.set()
+        self._lost.put(None)
         self._thread.join()
 
     def _run(self) -> None:
-        client: Optional[AgentClient] = None
-        while not self._closing.is_set():
-            if not self._agent.wait(_PAUSE_S):
-                continue
-            if client is None:
-                namespace = self._adapter.namespace()
-                client = None if namespace is None else self._connect(namespace)
-            elif client.connect(deadline_s=_INTRODUCTION_S):
-                self._client = client
-                break
-            else:
-                self._closing.wait(_PAUSE_S)
+        client = self._made()
         self._adapter.close()
+        while client is not None:
+            while not self._closing.is_set() and not self._connected(client):
+                self._closing.wait(_PAUSE_S)
+            self._client = client
+            client = self._lost.get()
+
+    def _made(self) -> Optional[AgentClient]:
+        while not self._closing.is_set():
+            if self._agent.wait(_PAUSE_S):
+                namespace = self._adapter.namespace()
+                if namespace is not None:
+                    return self._connect(namespace)
+        return None
+
+    def _connected(self, client: AgentClient) -> bool:
+        return self._agent.wait(_PAUSE_S) and client.connect(deadline_s=_INTRODUCTION_S)
 
 
 class _Loading(NamedTuple):
@@ -197,8 +213,13 @@ class WorkerHalf:
         self._rendezvous.leave()
 
     def _agent(self) -> Optional[AgentClient]:
-        if self._client is None:
+        client = self._client
+        if client is None:
             self._client = self._introduction.client
+        elif not client.connected and not self._loading and not self._saving:
+            # With something under way it is asked here what has become of that.
+            self._client = None
+            self._introduction.again(client)
         return self._client
 
     def _load_ended(self, order: LoadOrder, blocks: int) -> None:
