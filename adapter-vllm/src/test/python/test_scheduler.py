@@ -9,10 +9,9 @@ from typing import Any, Optional
 
 from vllm.v1.core.kv_cache_utils import maybe_convert_block_hash
 
-from engine import BLOCK, Engine, engine_config
+from engine import BLOCK, Engine, describe, engine_config
 from fake_adapter import FakeAdapter
 from orbitkv_vllm import messages
-from orbitkv_vllm.metadata import Described
 from orbitkv_vllm.rendezvous import Rendezvous
 from workers import Workers
 
@@ -48,10 +47,8 @@ class SchedulerTest(unittest.TestCase):
             self.start_adapter()
         config = engine_config(self.folder, ranks=ranks, is_async=self.is_async, engine_id="engine", **options)
         engine = Engine(config, Workers(ranks), blocks=blocks)
-        facts = (("fact", "value"),)
-        engine.connector.set_xfer_handshake_metadata_pp_aware(
-            {(0, rank): Described(rank, 4096, facts) for rank in range(ranks)}
-        )
+        describe(config, ranks)
+        engine.connector.set_xfer_handshake_metadata_pp_aware({})
         self.addCleanup(engine.scheduler.shutdown)
         half = engine.connector._scheduler
         assert half is not None and half._client is not None

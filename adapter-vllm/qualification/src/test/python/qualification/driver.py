@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -26,7 +26,7 @@ CONNECTOR_MODULE = "orbitkv_vllm.connector"
 START_LIMIT = 120.0
 ATTACH_LIMIT = 60.0
 COMMAND_LIMIT = 120.0
-MANAGER_LIMIT = 30.0
+MANAGER_LIMIT = 120.0
 
 # One process of the V1 runner, so that the step in which a fault comes can be chosen.
 ENVIRONMENT = {
@@ -62,14 +62,23 @@ class Failed(AssertionError):
 class Engine:
     """An engine in a process of its own."""
 
-    def __init__(self, context: ForkServerContext, settings: Settings) -> None:
+    start_limit = START_LIMIT
+    command_limit = COMMAND_LIMIT
+
+    def __init__(
+        self,
+        context: ForkServerContext,
+        settings: Settings,
+        environment: Mapping[str, str] = ENVIRONMENT,
+        kind: type[Served] = Served,
+    ) -> None:
         self.settings = settings
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs, settings, ENVIRONMENT))
+        self._process = context.Process(target=serve, args=(theirs, settings, environment, kind))
         self._process.start()
         theirs.close()
         try:
-            self.pid: int = self._answer(START_LIMIT)
+            self.pid: int = self._answer(self.start_limit)
         except BaseException:
             self.kill()
             raise
@@ -212,7 +221,7 @@ class Engine:
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
         self._connection.send((method.__name__, arguments))
-        return self._answer(COMMAND_LIMIT)
+        return self._answer(self.command_limit)
 
     def _answer(self, limit: float) -> Any:
         try:
@@ -290,8 +299,10 @@ class Manager:
 class Bench:
     """Starts engines and Managers for scenarios, and ends those that are left."""
 
-    def __init__(self, folder: Path, memory: Path, installed: Installed) -> None:
-        """Works in two folders, of which one is in memory."""
+    def __init__(
+        self, folder: Path, memory: Path, installed: Installed, preload: str = "qualification.preload"
+    ) -> None:
+        """Works in two folders, of which one is in memory. ``preload`` is what engines' processes have imported."""
         self.folder = folder
         self._memory = memory
         self._installed = installed
@@ -301,7 +312,7 @@ class Bench:
         self._managers: list[Manager] = []
         # Engines are copies of a process that has imported the engine and started no thread.
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["qualification.preload"])
+        self._context.set_forkserver_preload([preload])
 
     def model(self, name: str, model: Model) -> str:
         """Writes a model and tells its folder."""
@@ -315,14 +326,18 @@ class Bench:
 
     def engine(self, settings: Settings) -> Engine:
         """Starts an engine."""
-        self._started += 1
-        engine = Engine(self._context, replace(
-            settings, log=str(self.folder / f"engine-{self._started}.log"), load_path=self._installed.path,
-            identity=f"engine-{os.getpid()}-{self._started}"))
+        engine = Engine(self._context, self.placed(settings))
         self._engines.append(engine)
         if settings.connector is not None:
             engine.await_cache()
         return engine
+
+    def placed(self, settings: Settings) -> Settings:
+        """Settings of an engine with a log of its own, and what is tried in its reach."""
+        self._started += 1
+        return replace(
+            settings, log=str(self.folder / f"engine-{self._started}.log"), load_path=self._installed.path,
+            identity=f"engine-{os.getpid()}-{self._started}")
 
     def server(self, settings: Settings) -> Server:
         """Starts a server with processes of its own."""
@@ -333,9 +348,9 @@ class Bench:
         self._servers.append(server)
         return server
 
-    def manager(self, name: str, dram: str = "64MiB", ssd: str = "256MiB") -> Manager:
-        """Starts a Manager."""
-        manager = Manager(self._installed, self.folder / name, self._memory / name, dram, ssd)
+    def manager(self, name: str, dram: str = "64MiB", ssd: str = "256MiB", folder: Optional[Path] = None) -> Manager:
+        """Starts a Manager, whose SSD tier is in a folder."""
+        manager = Manager(self._installed, folder or self.folder / name, self._memory / name, dram, ssd)
         self._managers.append(manager)
         return manager
 

@@ -45,6 +45,7 @@ class Settings:
     own_cache: whether the engine has a prefix cache of its own.
     ranks: of tensor parallelism; more than one have processes of their own.
     module: where the connector is found; without it, by its name, which the plugin makes known.
+    options: further arguments of the engine.
     """
 
     model: str
@@ -64,6 +65,7 @@ class Settings:
     requests: int = 16
     load_path: tuple[str, ...] = ()
     events: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Counts:
                 self.add(value, f"{prefix}{name}.")
             elif isinstance(value, (int, float)):
                 self.connector[prefix + name] = self.connector.get(prefix + name, 0) + value
-            elif isinstance(value, list):
+            elif isinstance(value, list) and all(isinstance(one, (int, float)) for one in value):
                 self.connector[prefix + name] = self.connector.get(prefix + name, 0) + sum(value)
 
 
@@ -144,23 +146,25 @@ class Served:
                 kv_load_failure_policy=settings.failures,
                 kv_connector_extra_config=dict(settings.connector),
             )
-        arguments = EngineArgs(
-            model=settings.model,
-            skip_tokenizer_init=True,
-            dtype=settings.dtype,
-            enforce_eager=True,
-            max_model_len=settings.longest,
-            max_num_batched_tokens=settings.batched_tokens,
-            max_num_seqs=settings.requests,
-            num_gpu_blocks_override=settings.blocks,
-            block_size=settings.block_tokens,
-            enable_prefix_caching=settings.own_cache,
-            kv_transfer_config=transfer,
-            kv_events_config=KVEventsConfig(enable_kv_cache_events=True, publisher="null") if settings.events else None,
-            seed=0,
-            tensor_parallel_size=settings.ranks,
-            distributed_executor_backend="mp" if settings.ranks > 1 else None,
-        )
+        events = KVEventsConfig(enable_kv_cache_events=True, publisher="null") if settings.events else None
+        arguments = EngineArgs(**{
+            "model": settings.model,
+            "skip_tokenizer_init": True,
+            "dtype": settings.dtype,
+            "enforce_eager": True,
+            "max_model_len": settings.longest,
+            "max_num_batched_tokens": settings.batched_tokens,
+            "max_num_seqs": settings.requests,
+            "num_gpu_blocks_override": settings.blocks,
+            "block_size": settings.block_tokens,
+            "enable_prefix_caching": settings.own_cache,
+            "kv_transfer_config": transfer,
+            "kv_events_config": events,
+            "seed": 0,
+            "tensor_parallel_size": settings.ranks,
+            "distributed_executor_backend": "mp" if settings.ranks > 1 else None,
+            **settings.options,
+        })
         config = arguments.create_engine_config()
         # The CPU platform turns it off as not needed there; the engine runs with it all the same.
         config.scheduler_config.async_scheduling = settings.async_scheduling
@@ -491,8 +495,10 @@ class Overwrite:
         engine.overwrite(self.name)
 
 
-def serve(connection: Connection, settings: Settings, environment: Mapping[str, str]) -> None:
-    """Starts an engine and does what the connection says, until it says stop."""
+def serve(
+    connection: Connection, settings: Settings, environment: Mapping[str, str], kind: type[Served] = Served
+) -> None:
+    """Starts an engine of a kind and does what the connection says, until it says stop."""
     log = os.open(settings.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
     os.dup2(log, 2)
@@ -505,7 +511,7 @@ def serve(connection: Connection, settings: Settings, environment: Mapping[str, 
     while True:
         try:
             if served is None:
-                served = Served(settings)
+                served = kind(settings)
                 connection.send((True, os.getpid()))
                 continue
             method, arguments = connection.recv()

@@ -2,6 +2,7 @@ package io.orbitkv.adapter.vllm.protocol;
 
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.identity.EngineStatement.Fact;
 import java.util.List;
 import java.util.Optional;
 
@@ -38,9 +39,6 @@ public sealed interface SchedulerRequest {
       facts = List.copyOf(facts);
     }
   }
-
-  /** A setting of the engine and its value. */
-  record Fact(String name, String value) {}
 
   /**
    * States which instance the scheduler is of. It ends an earlier connection that did so. Asked again with the same

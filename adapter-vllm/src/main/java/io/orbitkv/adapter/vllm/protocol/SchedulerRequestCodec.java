@@ -2,6 +2,7 @@ package io.orbitkv.adapter.vllm.protocol;
 
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.identity.EngineStatement.Fact;
 import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.PackReader;
 import io.orbitkv.core.wire.PackWriter;
@@ -162,11 +163,11 @@ public final class SchedulerRequestCodec {
     return texts;
   }
 
-  private static List<SchedulerRequest.Fact> facts(PackReader in) throws MalformedException {
-    List<SchedulerRequest.Fact> facts = new ArrayList<>();
+  private static List<Fact> facts(PackReader in) throws MalformedException {
+    List<Fact> facts = new ArrayList<>();
     for (int left = in.array("facts"); left > 0; left--) {
       in.array("facts", 2);
-      facts.add(new SchedulerRequest.Fact(in.text("facts.name"), in.text("facts.value")));
+      facts.add(new Fact(in.text("facts.name"), in.text("facts.value")));
     }
     return facts;
   }

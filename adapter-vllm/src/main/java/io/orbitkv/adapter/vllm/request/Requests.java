@@ -1,11 +1,11 @@
 package io.orbitkv.adapter.vllm.request;
 
-import io.orbitkv.adapter.vllm.lookup.Questions;
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
 import io.orbitkv.api.Departures;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.RefusedException;
+import io.orbitkv.core.lookup.Questions;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.Map;
@@ -186,7 +186,7 @@ public final class Requests implements AutoCloseable {
     } else if (request.state() != RequestState.LOADING) {
       if (request.state() == RequestState.COMPUTING) {
         // Pages are given to what has none: it has lost those of before.
-        request.preempted();
+        request.givenPages(request.pages().agreeWith(allocated.pages()));
       }
       request.computing();
       request.pages().replace(allocated.pages());

@@ -2,6 +2,7 @@ package io.orbitkv.adapter.vllm.protocol;
 
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.identity.EngineStatement.Fact;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
 import java.lang.reflect.RecordComponent;
@@ -20,7 +21,7 @@ final class SchedulerVectors {
   static final List<SchedulerRequest> REQUESTS = List.of(
       new SchedulerRequest.Hello(1, "orbitkv_vllm 0.1.0", "0.31.0", Protocol.probe()),
       new SchedulerRequest.Identify("/models/llama", Optional.empty(), List.of("/adapters/sql", "/adapters/chat"),
-          List.of(new SchedulerRequest.Fact("kv_dtype", "bfloat16"), new SchedulerRequest.Fact("scope", ""))),
+          List.of(new Fact("kv_dtype", "bfloat16"), new Fact("scope", ""))),
       new SchedulerRequest.Identify(
           "/models/llama", Optional.of(Digest.sha256(new byte[] {1})), List.of(), List.of()),
       new SchedulerRequest.Attach(

@@ -7,6 +7,7 @@ import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.RefusedException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -82,16 +83,19 @@ class RequestsProperties {
   void simulationComesToEverything() {
     Random random = new Random(1);
     Map<String, Long> counts = new TreeMap<>();
+    int[] transfers = new int[3];
     for (int run = 0; run < 100; run++) {
       Scheduler scheduler = new Scheduler(Scheduler.DEFER_NANOS, true, new RequestLimits(4, 25, 2, 3, 2));
       SimulatedEngine engine = new SimulatedEngine(scheduler);
       random.ints(400, 0, 16 * 500).forEach(engine::act);
       engine.end();
+      Arrays.setAll(transfers, i -> transfers[i] + engine.transfers[i]);
       scheduler.requests.counters().forEach((name, count) -> counts.merge(name, count, Long::sum));
     }
     assertThat(counts).containsKeys("missed_not_stored", "missed_deferred_too_long");
     counts.keySet().removeIf(name -> name.equals("requests") || name.endsWith("_under_way"));
     assertThat(counts).allSatisfy((name, count) -> assertThat(count).as(name).isGreaterThan(10));
+    assertThat(transfers).satisfies(ends -> assertThat(Arrays.stream(ends).min().orElse(0)).isGreaterThan(10));
   }
 
   /** No engine says this. It gets no exception, and leaves nothing behind either. */

@@ -32,6 +32,8 @@ final class SimulatedEngine {
   private enum Status {
     WAITING,
     REMOTE,
+    /** Another connector brings its pages: the transport between prefill and decode. */
+    TRANSFERRED,
     RUNNING
   }
 
@@ -77,6 +79,8 @@ final class SimulatedEngine {
   private int created;
   private int nextPage;
   private int generation;
+  /** How transfers of another connector ended: whole, in part, not at all. */
+  final int[] transfers = new int[3];
 
   SimulatedEngine(Scheduler scheduler) {
     this.scheduler = scheduler;
@@ -91,7 +95,14 @@ final class SimulatedEngine {
       case 2, 3, 4, 5, 6 -> schedule(detail);
       case 7 -> pick(detail, Status.RUNNING).ifPresent(request -> preempt(request, detail % 2 == 0));
       case 8 -> pick(detail).ifPresent(this::finish);
-      case 9, 10 -> endLoad(detail);
+      case 9 -> endLoad(detail);
+      case 10 -> {
+        if (detail % 2 == 0) {
+          endLoad(detail / 2);
+        } else {
+          endTransfer(detail / 2);
+        }
+      }
       case 11, 12 -> endSave(detail);
       case 13 -> reset();
       case 14 -> scheduler.now.addAndGet(detail * 100L);
@@ -136,7 +147,7 @@ final class SimulatedEngine {
             admit(request, turn, loading);
           }
         }
-        case REMOTE -> { }
+        case REMOTE, TRANSFERRED -> { }
       }
     }
     flush(loading);
@@ -173,6 +184,14 @@ final class SimulatedEngine {
     request.pages = IntStream.range(nextPage, nextPage + request.blocks + 1).toArray();
     nextPage += request.pages.length;
     request.pagesSent = request.pages.length;
+    if (Math.floorMod(turn / 64, 4) == 0) {
+      // Another connector was asked first, and has all of it. This one hears of pages, and of nothing to load.
+      request.external = 0;
+      request.since = generation;
+      request.status = Status.TRANSFERRED;
+      next.allocate(request.id, 0, request.pages);
+      return;
+    }
     request.external = matched.tokens();
     request.computedTokens = own * BLOCK_TOKENS + matched.tokens();
     request.since = generation;
@@ -289,6 +308,16 @@ final class SimulatedEngine {
           request.mayLoad = false;
         }
       }
+    });
+  }
+
+  /** What came is computed behind it; nothing tells this connector. An aborted request's transfer ends unheard. */
+  private void endTransfer(int detail) {
+    pick(detail, Status.TRANSFERRED).ifPresent(request -> {
+      int brought = detail / 4 % 3 == 0 ? detail % (request.blocks + 1) : request.blocks;
+      transfers[brought == request.blocks ? 0 : brought > 0 ? 1 : 2]++;
+      request.computedTokens = brought * BLOCK_TOKENS;
+      request.status = Status.WAITING;
     });
   }
 

@@ -8,6 +8,7 @@ import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.identity.EngineStatement.Fact;
 import io.orbitkv.core.wire.Protocol;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -41,10 +42,10 @@ final class FakeConnector implements AutoCloseable {
   }
 
   /** Facts as a connector states them. */
-  static List<SchedulerRequest.Fact> facts() {
+  static List<Fact> facts() {
     return Stream.of("model.dtype", "cache.dtype", "cache.block_tokens", "hash.algorithm", "hash.probe",
         "parallel.tensor", "pages.layout", "pages.backends", "pages.pieces", "scope")
-        .map(name -> new SchedulerRequest.Fact(name, "value of " + name))
+        .map(name -> new Fact(name, "value of " + name))
         .toList();
   }
 
