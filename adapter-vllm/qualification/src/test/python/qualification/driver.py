@@ -16,7 +16,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, Optional
 
-from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Stage, serve
+from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Stage, Told, serve
 from qualification.model import Model, write
 from qualification.processes import agents, await_end, children, deliver
 from qualification.probe import probes
@@ -135,6 +135,11 @@ class Engine:
         """What was counted since the last call."""
         counts: Counts = self._call(Served.counts)
         return counts
+
+    def told(self) -> list[Told]:
+        """What routers were told since the last call."""
+        told: list[Told] = self._call(Served.told)
+        return told
 
     def forget(self) -> None:
         """Empties the engine's own cache."""
