@@ -208,7 +208,7 @@ class Engine:
         return list(self.cache.finish_external_linker_loads(list(requests)))
 
     def alloc(self, tokens: int) -> torch.Tensor:
-        slots = self.allocator.alloc(tokens)
+        slots: Optional[torch.Tensor] = self.allocator.alloc(tokens)
         if slots is None:
             self.cache.evict(EvictParams(num_tokens=tokens))
             slots = self.allocator.alloc(tokens)

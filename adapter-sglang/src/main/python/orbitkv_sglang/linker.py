@@ -297,7 +297,8 @@ def _keys(transfers: list[PoolTransfer]) -> list[str]:
     """Returns the hashes of the one pool there is; none if there are others, or none."""
     if len(transfers) != 1 or transfers[0].name != PoolName.KV or not transfers[0].keys:
         return []
-    return transfers[0].keys
+    keys: list[str] = transfers[0].keys
+    return keys
 
 
 def _name(rid: str) -> str:

@@ -430,7 +430,7 @@ def _saved_again(of: Any) -> bool:
     of.drain()
     of.evict_all()
     request = Request("saved?", tokens_of(1, 330))
-    found = of.look(request) == 320
+    found: bool = _find(of, request) == 320
     of.cache.linker.release_request("saved?")
     return found
 
@@ -490,11 +490,12 @@ def two_engines(bench: Bench, core: str) -> Outcome:
     _fill(first, 1, 330)
     same = bench.engine(manager, core=core)
     _serve(same, Request("same", tokens_of(1, 330)), 320)
-    for what, settings, arguments in (
+    others: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         ("scope", {"scope": "other"}, {}),
         ("model", {"model_digest": "cd" * 32}, {}),
         ("context", {}, {"context_length": 4096}),
-    ):
+    ]
+    for what, settings, arguments in others:
         other = bench.engine(manager, core=core, arguments=arguments, **settings)
         assert _find(other, Request(what, tokens_of(1, 330))) == 0, f"a hit in spite of another {what}"
         other.close()
