@@ -32,7 +32,7 @@ from vllm.v1.kv_cache_interface import (
 from vllm.v1.kv_cache_layout import KVCacheLayout
 
 import fake_orbitkv
-from engine import BLOCK, Engine, engine_config
+from engine import BLOCK, Engine, engine_config, rendezvous, start_of
 from orbitkv_vllm.connector import OrbitKvConnector
 from orbitkv_vllm.metadata import Orders, SaveOrder
 from orbitkv_vllm.profile import ProfileError
@@ -167,8 +167,7 @@ class WorkerTest(unittest.TestCase):
         config = self.config(len(workers.ranks), **options)
         engine = Engine(config, workers, blocks=_BLOCKS)
         self.addCleanup(engine.scheduler.shutdown)
-        described: Any = {(0, rank): one.get_handshake_metadata() for rank, one in enumerate(workers.connectors)}
-        engine.connector.set_xfer_handshake_metadata_pp_aware(described)
+        engine.connector.set_xfer_handshake_metadata_pp_aware({})
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
         half._client._deadline_s = 10.0
@@ -183,9 +182,9 @@ class WorkerTest(unittest.TestCase):
         worker = connector._worker
         assert worker is not None
         self.until(lambda: worker._introduction.client is not None)
-        client = worker._agent()
-        assert client is not None
-        client._deadline_s = 10.0
+        courier = worker._agent()
+        assert courier is not None
+        courier.client._deadline_s = 10.0
 
     def until(self, condition: Callable[[], Any]) -> None:
         end = time.monotonic() + _LIMIT_S
@@ -287,8 +286,8 @@ class WorkerTest(unittest.TestCase):
         before = memory.raw.clone()
         for value, page in enumerate(pages):
             memory.fill(page, value)
-        with open(worker._memory.path, "rb") as file:
-            file.seek(worker._memory.offset)
+        with open(worker._pages.memory, "rb") as file:
+            file.seek(worker._pages.offset)
             shared = torch.frombuffer(bytearray(file.read(memory.raw.numel())), dtype=torch.int8)
         self.assertTrue(torch.equal(memory.raw, shared))
         for page in pages:
@@ -320,7 +319,7 @@ class WorkerTest(unittest.TestCase):
         memory.fill(3, 5)
         worker = connector._worker
         assert worker is not None
-        path = worker._memory.path
+        path = worker._pages.memory
         connector.shutdown()
         self.assertTrue(memory.holds(3, 5))
         self.assertFalse(os.path.exists(path))
@@ -348,10 +347,11 @@ class WorkerTest(unittest.TestCase):
         self.drained(engine)
         engine.require_empty()
         self.assertTrue(engine.scheduler.reset_prefix_cache())
-        agent = worker._client
-        assert agent is not None
-        agent.release(0)
-        self.until(agent.connect)
+        courier = worker._courier
+        assert courier is not None
+        # Nothing is under way, so that its thread says nothing.
+        courier.client.release(0)
+        self.until(courier.client.connect)
         self.compute(engine, workers.memories, _PROMPT, 4)
         self.require_loaded(engine, workers, _PROMPT, 4)
 
@@ -366,7 +366,7 @@ class WorkerTest(unittest.TestCase):
         output = step(connector, Orders())
         self.assertEqual((None, set()), (output.finished_recving, output.failed_recving))
 
-    def test_pages_that_are_not_the_cpu_s_are_refused(self) -> None:
+    def test_pages_of_devices_that_are_not_served_are_refused(self) -> None:
         memory = Memory(KVCacheLayout.LBHNC)
         config = self.config()
         config.cache_config.kv_cache_layout = "LBHNC"
@@ -381,8 +381,8 @@ class WorkerTest(unittest.TestCase):
         facts = []
         for memory, layout in ((first, KVCacheLayout.LBHNC), (second, KVCacheLayout.BLHNC)):
             connector = self.worker(memory, layout)
-            described: Any = connector.get_handshake_metadata()
-            facts.append(dict(described.facts))
+            config = self.config()
+            facts.append(dict(rendezvous(config).described(start_of(config), 0).facts))
             connector.shutdown()
         differing = {name for name in facts[0] if facts[0][name] != facts[1][name]}
         self.assertEqual({"pages.layout", "pages.pieces"}, differing)

@@ -21,6 +21,7 @@ class FakeDriver:
         self.exports = True
         self.events = 0
         self.recorded: list[int] = []
+        self.query = 0
 
     def cuMemGetAddressRange_v2(self, base: Any, size: Any, address: ctypes.c_uint64) -> int:
         if not BASE <= address.value < BASE + SIZE:
@@ -57,6 +58,9 @@ class FakeDriver:
         self.recorded.append(stream.value or 0)
         return 0
 
+    def cuEventQuery(self, event: ctypes.c_void_p) -> int:
+        return self.query
+
     def cuEventDestroy_v2(self, event: ctypes.c_void_p) -> int:
         self.events -= 1
         return 0
@@ -88,6 +92,15 @@ class CudaPoolTest(unittest.TestCase):
             pool.record(0)
             pool.record(1234)
         self.assertEqual(self.driver.recorded, [0, 1234])
+
+    def test_it_is_told_whether_the_stream_has_come_there(self) -> None:
+        with self.pool(MemoryRange(BASE, SIZE)) as pool:
+            self.assertTrue(pool.reached())
+            self.driver.query = 600
+            self.assertFalse(pool.reached())
+            self.driver.query = 1
+            with self.assertRaisesRegex(CudaError, "cuEventQuery failed"):
+                pool.reached()
 
     def test_memory_that_no_other_process_can_open_is_refused_with_the_setting(self) -> None:
         self.driver.exportable = 0

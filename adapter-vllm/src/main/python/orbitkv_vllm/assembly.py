@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orbitkv_agent import AgentClient
 from orbitkv_agent.launch import AgentLauncher
@@ -14,7 +14,7 @@ from orbitkv_vllm.layout import Page, Pool, pool_of
 from orbitkv_vllm.metadata import Described
 from orbitkv_vllm.profile import ProfileError, RequestProfile, only_group
 from orbitkv_vllm.rendezvous import Rendezvous
-from orbitkv_vllm.settings import Settings
+from orbitkv_vllm.settings import Saves, Settings
 from orbitkv_vllm.vllm_wire import AdapterClient, Instance
 
 if TYPE_CHECKING:
@@ -26,34 +26,44 @@ if TYPE_CHECKING:
     from orbitkv_vllm.worker import WorkerHalf
 
 
+_DEVICES = ("cpu", "cuda")
+
+_COPYING_S = 2.0
+"""How long the agent has to begin a copy. No step of the engine waits for that."""
+
 _READING_S = 10.0
 """How long the agent has for an answer in the background."""
 
 
 def scheduler_half(config: VllmConfig, settings: Settings) -> SchedulerHalf:
     """Returns a scheduler half that serves nothing yet."""
-    from orbitkv_vllm.events import StoredEvents
+    from orbitkv_vllm.events import CacheEvents
     from orbitkv_vllm.scheduler import SchedulerHalf
 
     block_tokens = config.cache_config.block_size
-    wanted = config.kv_events_config
     return SchedulerHalf(
         block_tokens=block_tokens,
         ranks=config.parallel_config.tensor_parallel_size,
         profile=RequestProfile(settings.adapters),
+        loads=settings.loads,
         saves=settings.saves,
-        events=StoredEvents(block_tokens) if wanted is not None and wanted.enable_kv_cache_events else None,
+        events=CacheEvents(block_tokens) if _events_are_wanted(config) else None,
     )
 
 
-def adapter_client(
-    config: VllmConfig, settings: Settings, engine_version: str, described: Mapping[int, Any]
-) -> AdapterClient:
+def adapter_client(config: VllmConfig, settings: Settings, engine_version: str) -> AdapterClient:
     """Returns the scheduler half's way to the agent of rank 0. ``ValueError`` if the workers do not agree."""
-    ranks = config.parallel_config.tensor_parallel_size
-    if sorted(described) != list(range(ranks)) or not all(isinstance(one, Described) for one in described.values()):
-        raise ValueError(f"OrbitKV for vLLM: ranks {sorted(described)} have shared their pages, expected all {ranks}")
-    first: Described = described[0]
+    rendezvous = _rendezvous(config, settings)
+    known = incarnation(_engine_id(config), config.instance_id, os.getpid())
+    ranks = range(config.parallel_config.tensor_parallel_size)
+    try:
+        described = {rank: rendezvous.described(known, rank) for rank in ranks}
+    except FileNotFoundError as e:
+        raise ValueError(
+            f"OrbitKV for vLLM: {e.filename} is not there: not all {len(ranks)} ranks have shared their pages, or with"
+            " another kv_connector_extra_config.runtime_dir"
+        ) from e
+    first = described[0]
     for rank, one in described.items():
         if (one.shard_bytes, one.facts) != (first.shard_bytes, first.facts):
             differing = [name for (name, mine), (_, its) in zip(first.facts, one.facts) if mine != its]
@@ -62,7 +72,7 @@ def adapter_client(
                 f" {one.shard_bytes} and {first.shard_bytes} bytes of a block"
             )
     return AdapterClient(
-        _rendezvous(config, settings).scheduler_socket,
+        rendezvous.scheduler_socket,
         identity=identity(config, settings, first.facts),
         engine_version=engine_version,
         instance=_instance(config, settings, first.shard_bytes, os.getpid()),
@@ -75,11 +85,12 @@ def worker_half(
     settings: Settings,
     engine_version: str,
     kv_caches: Mapping[str, torch.Tensor],
-) -> tuple[WorkerHalf, Described]:
+) -> WorkerHalf:
     """Shares the pages, starts the agent, and returns the half that has both."""
-    from orbitkv_agent.adopt import AdoptedMemory
+    from orbitkv_vllm.shared import share
     from orbitkv_vllm.worker import Introduction, WorkerHalf
 
+    device = _device(kv_caches)
     pool = _pool(config, kv_cache, kv_caches)
     rank = config.parallel_config.rank
     facts = _facts(config, kv_cache, settings, engine_version, pool, kv_caches)
@@ -88,27 +99,29 @@ def worker_half(
     rendezvous = _rendezvous(config, settings)
     rendezvous.enter()
     try:
-        memory = AdoptedMemory(pool.address, pool.size)
+        pages = share(pool, device)
     except BaseException:
         rendezvous.leave()
         raise
     agent = AgentLauncher(
         rendezvous.agent_socket(rank),
-        _agent_arguments(settings, rendezvous, rank, pool.shard_bytes * instance.ranks),
+        _agent_arguments(settings, rendezvous, rank, pool.shard_bytes * instance.ranks, device),
         command=settings.agent_command,
     )
+
     def client(namespace: bytes) -> AgentClient:
         return AgentClient(
             rendezvous.agent_socket(rank),
             instance=instance.name,
             incarnation=instance.incarnation,
             namespace=namespace,
-            groups=[group._replace(base=group.base + memory.offset) for group in pool.groups],
-            memory=memory.path,
+            groups=[group._replace(base=group.base + pages.offset) for group in pool.groups],
+            memory=pages.memory,
             rank=rank,
             ranks=instance.ranks,
             whole=False,
             block_tokens=instance.block_tokens,
+            deadline_s=_COPYING_S,
         )
 
     adapter = AdapterClient(
@@ -118,19 +131,32 @@ def worker_half(
         agent=agent,
         introduction=Introduction(agent, adapter, client),
         pool=pool,
-        memory=memory,
+        pages=pages,
         rendezvous=rendezvous,
     )
-    return half, Described(rank, pool.shard_bytes, facts)
+    rendezvous.describe(instance.incarnation, Described(rank, pool.shard_bytes, facts))
+    return half
+
+
+def _device(kv_caches: Mapping[str, torch.Tensor]) -> torch.device:
+    """Returns where all pages are."""
+    import torch
+
+    for layer, view in kv_caches.items():
+        if view.device.type not in _DEVICES or torch.version.hip is not None:
+            raise ProfileError(
+                f"OrbitKV for vLLM: layer {layer} has its pages on {view.device}, and pages of the CPU and of NVIDIA's"
+                " GPUs are served; use vLLM's build for one of these"
+            )
+    devices = {view.device for view in kv_caches.values()}
+    if len(devices) != 1:
+        raise ProfileError(
+            f"OrbitKV for vLLM: the pages of one rank are on {', '.join(sorted(map(str, devices)))}, expected one device"
+        )
+    return next(iter(devices))
 
 
 def _pool(config: VllmConfig, kv_cache: KVCacheConfig, kv_caches: Mapping[str, torch.Tensor]) -> Pool:
-    for layer, view in kv_caches.items():
-        if view.device.type != "cpu":
-            raise ProfileError(
-                f"OrbitKV for vLLM: layer {layer} has its pages on {view.device}, and this version serves pages of the"
-                " CPU; use vLLM's CPU build"
-            )
     spec = only_group(kv_cache)
     return pool_of(
         config.cache_config.get_resolved_kv_cache_layout().name,
@@ -173,8 +199,13 @@ def _instance(config: VllmConfig, settings: Settings, shard_bytes: int, engine_p
         shard_bytes=shard_bytes,
         block_tokens=config.cache_config.block_size,
         defer_millis=settings.defer_millis,
-        saves=settings.saves,
+        saves=settings.saves is not Saves.OFF,
+        departures=_events_are_wanted(config),
     )
+
+
+def _events_are_wanted(config: VllmConfig) -> bool:
+    return config.kv_events_config is not None and bool(config.kv_events_config.enable_kv_cache_events)
 
 
 def _engine_id(config: VllmConfig) -> str:
@@ -192,8 +223,15 @@ def _engine_pid(config: VllmConfig) -> int:
     return os.getpid()
 
 
-def _agent_arguments(settings: Settings, rendezvous: Rendezvous, rank: int, block_bytes: int) -> list[str]:
+def _agent_arguments(
+    settings: Settings, rendezvous: Rendezvous, rank: int, block_bytes: int, device: torch.device
+) -> list[str]:
     arguments = []
+    if device.type != "cpu":
+        # The agent has this process's environment, and so numbers GPUs as it does.
+        arguments += ["--device", device.type, "--device-ordinal", str(device.index or 0)]
+    for name, value in settings.device_settings:
+        arguments += ["--device-setting", f"{name}={value}"]
     if rank == 0:
         arguments += ["--engine", "vllm", "--engine-socket", rendezvous.scheduler_socket]
     if settings.manager is not None:

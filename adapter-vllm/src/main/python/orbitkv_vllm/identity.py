@@ -151,7 +151,9 @@ def _platform(spec: AttentionSpec) -> str:
     from vllm.platforms import current_platform
 
     if not current_platform.is_cpu():
-        return str(current_platform.device_type)
+        # Kernels for one generation of GPUs round otherwise than those for another.
+        capability = current_platform.get_device_capability()
+        return f"{current_platform.device_type} {capability.major}.{capability.minor}" if capability else "unknown"
     # Which instructions the kernels use decides how they order keys within a page.
     from vllm.v1.attention.backends.cpu_attn import _get_attn_isa
 

@@ -132,6 +132,8 @@ def _refuse_features(config: VllmConfig) -> Optional[str]:
     for variable in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
         if "expandable_segments:true" in os.environ.get(variable, "").replace(" ", "").lower():
             return f"{variable} has expandable_segments:True, whose memory moves; leave it out"
+        if "backend:cudamallocasync" in os.environ.get(variable, "").replace(" ", "").lower():
+            return f"{variable} has backend:cudaMallocAsync, whose memory no other process can open; leave it out"
     if config.model_config.enable_sleep_mode or config.model_config.enable_cumem_allocator:
         return "--enable-sleep-mode or --enable-cumem-allocator takes pages away while they are shared; leave it out"
     algorithm = config.cache_config.prefix_caching_hash_algo

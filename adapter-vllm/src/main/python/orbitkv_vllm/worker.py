@@ -5,25 +5,30 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Callable, NamedTuple, Optional, Protocol
+from typing import TYPE_CHECKING, Callable, Optional, Protocol, Union
 
 from orbitkv_agent import AgentClient
-from orbitkv_agent.adopt import AdoptedMemory
+from orbitkv_vllm.courier import Courier, LoadEnd
 from orbitkv_vllm.layout import Pool
 from orbitkv_vllm.metadata import Ended, LoadOrder, Orders, Reports, SaveOrder
 from orbitkv_vllm.rendezvous import Rendezvous
+from orbitkv_vllm.shared import SharedPages
 from orbitkv_vllm.stats import OrbitKvStats
 from orbitkv_vllm.vllm_wire import AdapterClient
-from orbitkv_wire.messages import HASH_BYTES
 
 if TYPE_CHECKING:
     from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorTransferResults
 
 _LOG = logging.getLogger("orbitkv_vllm")
 
-_DRAIN_S = 5.0
+# vLLM gives a worker five seconds to end. An agent that needs longer ends by itself.
+_DRAIN_S = 2.0
+_END_S = 2.0
 _PAUSE_S = 0.05
 _INTRODUCTION_S = 10.0
+
+_FOLLOWING_S = 1.0
+"""So long saves wait for the engine; then the agent does, whatever that costs. Loads in each step move what both wait for."""
 
 
 class AgentProcess(Protocol):
@@ -75,11 +80,6 @@ class Introduction:
         self._adapter.close()
 
 
-class _Loading(NamedTuple):
-    order: LoadOrder
-    since: float
-
-
 class WorkerHalf:
     """One rank. One thread."""
 
@@ -89,77 +89,102 @@ class WorkerHalf:
         agent: AgentProcess,
         introduction: Introduction,
         pool: Pool,
-        memory: AdoptedMemory,
+        pages: SharedPages,
         rendezvous: Rendezvous,
     ) -> None:
         """Takes over all that can be closed, and closes it in the end."""
         self._process = agent
         self._introduction = introduction
         self._pool = pool
-        self._memory = memory
+        self._pages = pages
         self._rendezvous = rendezvous
-        self._client: Optional[AgentClient] = None
-        self._loading: dict[int, _Loading] = {}
-        self._saving: dict[int, SaveOrder] = {}
-        self._untold: dict[int, tuple[int, bytes]] = {}
-        """Of series whose last saves did not reach the agent: how many hashes it was told, and those behind them."""
+        self._courier: Optional[Courier] = None
+        self._untold: list[SaveOrder] = []
+        """Saves of before there was a courier: their hashes belong to their series."""
+        self._fresh: list[Union[SaveOrder, int]] = []
+        """Saves, and series that end with them, that nothing is known of yet."""
+        self._following: list[Union[SaveOrder, int]] = []
+        self._following_until = 0.0
+        """Those that begin when the engine has done what it had begun when they were ordered."""
         self._reports = Reports()
         self._finished: set[str] = set()
         self._failed: set[str] = set()
         self._failed_pages: set[int] = set()
         self._stats = OrbitKvStats()
 
+    @property
+    def under_way(self) -> tuple[int, int]:
+        """Loads and saves that are not reported yet."""
+        waiting = sum(isinstance(order, SaveOrder) for order in self._fresh + self._following)
+        if self._courier is None:
+            return 0, waiting
+        return self._courier.loads, self._courier.saves + waiting
+
     def start_loads(self, orders: Orders) -> None:
-        """Begins the loads of a step."""
+        """Begins the loads of a step, before its forward."""
         for name in orders.without_load:
             self._finished.add(name)
             self._failed.add(name)
+        if not orders.loads:
+            return
+        courier = self._agent()
+        # Behind the last steps that used these pages. Saves that follow the engine then follow it to here.
+        self._pages.follow_engine()
         for order in orders.loads:
-            client = self._agent()
-            transfer = None
-            if client is not None:
-                transfer = client.load(order.lease, order.pages, first_block=order.first_block)
-            if transfer is None:
+            if courier is None:
                 self._load_ended(order, 0)
             else:
-                self._loading[transfer.id] = _Loading(order, time.monotonic())
+                courier.load(order)
 
     def start_saves(self, orders: Orders) -> None:
-        """Begins the saves of a step, whose forward has run."""
-        for order in orders.saves:
-            known, hashes = self._untold.pop(order.series, (order.known, b""))
-            # As the order has it, or with what stands between that and what was told.
-            known = min(known, order.known)
-            hashes = hashes[: (order.known - known) * HASH_BYTES] + order.hashes
-            client = self._agent()
-            if client is None or not order.pages:
-                self._untold[order.series] = (known, hashes)
+        """Takes the saves of a step, whose forward was begun."""
+        self._fresh += orders.saves
+        self._fresh += orders.ended_series
+        self._advance_saves()
+
+    def _advance_saves(self) -> None:
+        """Begins those whose pages are written.
+
+        An agent would wait for that as well. But as long as it waits, what it waits for must not move to a later step,
+        and if it does not end soon, the agent has the GPU wait, for which the engine's work is interrupted.
+        """
+        if self._following and (self._pages.engine_followed() or time.monotonic() > self._following_until):
+            self._begin_saves()
+        if self._fresh and not self._following:
+            self._following, self._fresh = self._fresh, []
+            self._following_until = time.monotonic() + _FOLLOWING_S
+            self._pages.follow_engine()
+            if self._pages.engine_followed():
+                self._begin_saves()
+
+    def _begin_saves(self) -> None:
+        orders, self._following = self._following, []
+        courier = self._agent()
+        for order in orders:
+            if courier is not None:
+                if isinstance(order, int):
+                    courier.forget(order)
+                else:
+                    courier.save(order)
+            elif isinstance(order, int):
+                self._untold = [untold for untold in self._untold if untold.series != order]
+            else:
+                self._untold.append(order._replace(pages=()))
                 if order.pages:
                     self._save_ended(order, 0)
-                continue
-            transfer = client.save(hashes, order.first_block, order.pages, series=order.series, known=known)
-            if transfer is None:
-                self._save_ended(order, 0)
-            else:
-                self._saving[transfer.id] = order
-        for series in orders.ended_series:
-            self._untold.pop(series, None)
-            if self._client is not None:
-                self._client.forget(series)
 
     def poll(self) -> KVConnectorTransferResults:
         """Returns requests whose loads ended since the last call, each once."""
         from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorTransferResults
 
-        if self._client is not None and (self._loading or self._saving):
-            for ended in self._client.progress():
-                loading = self._loading.pop(ended.transfer.id, None)
-                saved = self._saving.pop(ended.transfer.id, None)
-                if loading is not None:
-                    self._stats.count("load_seconds", time.monotonic() - loading.since)
-                    self._load_ended(loading.order, ended.blocks)
-                elif saved is not None:
-                    self._save_ended(saved, ended.blocks)
+        self._advance_saves()
+        if self._courier is not None and (self._courier.loads or self._courier.saves):
+            for end in self._courier.take():
+                if isinstance(end, LoadEnd):
+                    self._stats.count("load_microseconds", round(1e6 * end.seconds))
+                    self._load_ended(end.order, end.blocks)
+                else:
+                    self._save_ended(end.order, end.blocks)
         results = KVConnectorTransferResults(finished_recving=self._finished, failed_recving=self._failed)
         self._finished, self._failed = set(), set()
         return results
@@ -186,18 +211,20 @@ class WorkerHalf:
     def close(self) -> None:
         """Ends the agent in order, and takes the pages back. Idempotent."""
         self._introduction.close()
-        client, self._client = self._agent(), None
-        if client is not None:
-            client.close(deadline_s=_DRAIN_S)
-        self._process.close()
-        # Whatever an agent that has not ended may still write goes to the file, and no longer to the engine's pages.
-        self._memory.close()
+        courier, self._courier = self._agent(), None
+        if courier is not None:
+            courier.client.close(deadline_s=_DRAIN_S)
+        self._process.close(_END_S)
+        self._pages.close()
         self._rendezvous.leave()
 
-    def _agent(self) -> Optional[AgentClient]:
-        if self._client is None:
-            self._client = self._introduction.client
-        return self._client
+    def _agent(self) -> Optional[Courier]:
+        if self._courier is None and self._introduction.client is not None:
+            self._courier = Courier(self._introduction.client)
+            for order in self._untold:
+                self._courier.save(order)
+            self._untold = []
+        return self._courier
 
     def _load_ended(self, order: LoadOrder, blocks: int) -> None:
         self._reports.loads[order.request] = Ended(1, blocks)

@@ -17,6 +17,7 @@ _EVENT_INTERPROCESS = 4
 _POINTER_EXPORTABLE = 13
 _HANDLE_BYTES = 64
 _UUID_BYTES = 16
+_NOT_READY = 600
 
 _NOT_EXPORTABLE = (
     "it is mapped piece by piece or of a stream-ordered pool. Start the engine without "
@@ -71,6 +72,13 @@ class CudaPool:
         """Has copies that are asked for from now on wait for what is in a stream, given by its number, so far."""
         self._call("cuEventRecord", self._event, ctypes.c_void_p(stream))
 
+    def reached(self) -> bool:
+        """Whether the stream has come to where it was when ``record`` was called last. Copies then wait for nothing."""
+        result = self._driver.cuEventQuery(self._event)
+        if result != _NOT_READY:
+            self._check("cuEventQuery", result)
+        return not result
+
     def close(self) -> None:
         """Gives the event up. The memory is the engine's."""
         if self._event:
@@ -113,7 +121,9 @@ class CudaPool:
         return f"{bytes(handle).hex()},{item.address - base.value},{item.size}"
 
     def _call(self, name: str, *arguments: Any) -> None:
-        result = getattr(self._driver, name)(*arguments)
+        self._check(name, getattr(self._driver, name)(*arguments))
+
+    def _check(self, name: str, result: int) -> None:
         if result:
             text = ctypes.c_char_p()
             self._driver.cuGetErrorName(result, ctypes.byref(text))

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, Optional
 
-from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Stage, serve
+from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Stage, Told, serve
 from qualification.model import Model, write
-from qualification.processes import await_end, children
+from qualification.processes import agents, await_end, children, deliver
 from qualification.probe import probes
 from qualification.server import Server
 
@@ -25,7 +26,7 @@ CONNECTOR_MODULE = "orbitkv_vllm.connector"
 START_LIMIT = 120.0
 ATTACH_LIMIT = 60.0
 COMMAND_LIMIT = 120.0
-MANAGER_LIMIT = 30.0
+MANAGER_LIMIT = 120.0
 
 # One process of the V1 runner, so that the step in which a fault comes can be chosen.
 ENVIRONMENT = {
@@ -36,6 +37,8 @@ ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",
+    # Ranks are bound to NUMA nodes otherwise, one each, and there may be one node.
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
 }
 
 
@@ -59,14 +62,23 @@ class Failed(AssertionError):
 class Engine:
     """An engine in a process of its own."""
 
-    def __init__(self, context: ForkServerContext, settings: Settings) -> None:
+    start_limit = START_LIMIT
+    command_limit = COMMAND_LIMIT
+
+    def __init__(
+        self,
+        context: ForkServerContext,
+        settings: Settings,
+        environment: Mapping[str, str] = ENVIRONMENT,
+        kind: type[Served] = Served,
+    ) -> None:
         self.settings = settings
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs, settings, ENVIRONMENT), daemon=True)
+        self._process = context.Process(target=serve, args=(theirs, settings, environment, kind))
         self._process.start()
         theirs.close()
         try:
-            self.pid: int = self._answer(START_LIMIT)
+            self.pid: int = self._answer(self.start_limit)
         except BaseException:
             self.kill()
             raise
@@ -124,6 +136,11 @@ class Engine:
         counts: Counts = self._call(Served.counts)
         return counts
 
+    def told(self) -> list[Told]:
+        """What routers were told since the last call."""
+        told: list[Told] = self._call(Served.told)
+        return told
+
     def forget(self) -> None:
         """Empties the engine's own cache."""
         if not self._call(Served.forget):
@@ -151,8 +168,8 @@ class Engine:
         return int(self._call(Served.pending_faults))
 
     def launched(self) -> list[int]:
-        """The processes that the engine has launched."""
-        return children(self.pid)
+        """The processes that the engine has launched: its workers, where they are others, and the agents of all ranks."""
+        return children(self.pid) + agents(self.settings.identity)
 
     def await_cache(self, limit: float = ATTACH_LIMIT) -> None:
         """Waits until what the engine computes is saved and loaded: its agent starts while it serves already."""
@@ -171,23 +188,23 @@ class Engine:
         self.settle()
         self.forget()
 
-    def agent(self) -> int:
-        """The one process that the engine has launched."""
-        launched = self.launched()
-        if len(launched) != 1:
-            raise AssertionError(f"the engine has the processes {launched}, expected its agent alone")
-        return launched[0]
+    def agent(self, rank: int = 0) -> int:
+        """The agent of a rank."""
+        launched = agents(self.settings.identity)
+        if len(launched) != self.settings.ranks:
+            raise AssertionError(f"the engine has the agents {launched}, expected {self.settings.ranks}")
+        return launched[rank]
 
     def stop(self) -> None:
         """Ends the engine in order, and waits until what it launched has ended too."""
-        launched = children(self.pid)
+        launched = self.launched()
         self._call(Served.stop)
         self._process.join(COMMAND_LIMIT)
         await_end(launched)
 
     def kill(self) -> None:
         """Kills the engine, and waits until what it launched has ended too."""
-        launched = children(self._process.pid) if self._process.pid is not None else []
+        launched = agents(self.settings.identity) + (children(self._process.pid) if self._process.pid is not None else [])
         self._process.kill()
         self._process.join(COMMAND_LIMIT)
         self._connection.close()
@@ -204,7 +221,7 @@ class Engine:
 
     def _call(self, method: Callable[..., Any], *arguments: Any) -> Any:
         self._connection.send((method.__name__, arguments))
-        return self._answer(COMMAND_LIMIT)
+        return self._answer(self.command_limit)
 
     def _answer(self, limit: float) -> Any:
         try:
@@ -221,15 +238,19 @@ class Engine:
 class Manager:
     """A node Manager, which keeps its folders when it is started again."""
 
-    def __init__(self, installed: Installed, folder: Path, memory: Path, dram: str, ssd: str) -> None:
+    def __init__(
+        self, installed: Installed, folder: Path, memory: Path, dram: str, ssd: str, disk: Optional[Path] = None
+    ) -> None:
         self._folder = folder
+        self._disk = disk or folder / "ssd"
         self._memory = memory
         self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(installed.path)}
         self._command = [
             *(installed.command or (sys.executable, "-m", "orbitkv")), "manager", "--dram", dram,
-            "--ssd", f"{folder / 'ssd'}:{ssd}", "--runtime", str(memory), "--http", "off",
+            "--ssd", f"{self._disk}:{ssd}", "--runtime", str(memory), "--http", "off",
         ]
-        (folder / "ssd").mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._disk.mkdir(parents=True, exist_ok=True)
         self._process: Optional[subprocess.Popen[str]] = None
         self.start()
 
@@ -269,7 +290,7 @@ class Manager:
 
     def data(self) -> Path:
         """The file that it keeps blocks in on the SSD."""
-        (largest,) = sorted((self._folder / "ssd").iterdir(), key=lambda file: file.stat().st_size)[-1:]
+        (largest,) = sorted(self._disk.iterdir(), key=lambda file: file.stat().st_size)[-1:]
         return largest
 
     def _end(self, how: signal.Signals) -> None:
@@ -282,8 +303,10 @@ class Manager:
 class Bench:
     """Starts engines and Managers for scenarios, and ends those that are left."""
 
-    def __init__(self, folder: Path, memory: Path, installed: Installed) -> None:
-        """Works in two folders, of which one is in memory."""
+    def __init__(
+        self, folder: Path, memory: Path, installed: Installed, preload: str = "qualification.preload"
+    ) -> None:
+        """Works in two folders, of which one is in memory. ``preload`` is what engines' processes have imported."""
         self.folder = folder
         self._memory = memory
         self._installed = installed
@@ -293,7 +316,7 @@ class Bench:
         self._managers: list[Manager] = []
         # Engines are copies of a process that has imported the engine and started no thread.
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["qualification.preload"])
+        self._context.set_forkserver_preload([preload])
 
     def model(self, name: str, model: Model) -> str:
         """Writes a model and tells its folder."""
@@ -307,25 +330,31 @@ class Bench:
 
     def engine(self, settings: Settings) -> Engine:
         """Starts an engine."""
-        self._started += 1
-        engine = Engine(self._context, replace(
-            settings, log=str(self.folder / f"engine-{self._started}.log"), load_path=self._installed.path))
+        engine = Engine(self._context, self.placed(settings))
         self._engines.append(engine)
         if settings.connector is not None:
             engine.await_cache()
         return engine
 
+    def placed(self, settings: Settings) -> Settings:
+        """Settings of an engine with a log of its own, and what is tried in its reach."""
+        self._started += 1
+        return replace(
+            settings, log=str(self.folder / f"engine-{self._started}.log"), load_path=self._installed.path,
+            identity=f"engine-{os.getpid()}-{self._started}")
+
     def server(self, settings: Settings) -> Server:
         """Starts a server with processes of its own."""
         self._started += 1
         log = str(self.folder / f"server-{self._started}.log")
-        server = Server(replace(settings, log=log), self._installed.path)
+        server = Server(
+            replace(settings, log=log, identity=f"server-{os.getpid()}-{self._started}"), self._installed.path)
         self._servers.append(server)
         return server
 
-    def manager(self, name: str, dram: str = "64MiB", ssd: str = "256MiB") -> Manager:
-        """Starts a Manager."""
-        manager = Manager(self._installed, self.folder / name, self._memory / name, dram, ssd)
+    def manager(self, name: str, dram: str = "64MiB", ssd: str = "256MiB", disk: Optional[Path] = None) -> Manager:
+        """Starts a Manager, whose SSD tier is in a folder of its own or in ``disk``."""
+        manager = Manager(self._installed, self.folder / name, self._memory / name, dram, ssd, disk)
         self._managers.append(manager)
         return manager
 
@@ -339,6 +368,17 @@ class Bench:
         # A source tree has no plugin.
         connector["agent_command"] = list(self._installed.command)
         return replace(settings, connector=connector, module=CONNECTOR_MODULE)
+
+    def unsealed(self, ssd: Path) -> list[str]:
+        """The states of those segments of a store that a start would have to scan."""
+        command = self._installed.command or (sys.executable, "-m", "orbitkv")
+        told = subprocess.run(
+            [*command, "inspect", "--json", str(ssd)], check=True, stdout=subprocess.PIPE, timeout=COMMAND_LIMIT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(self._installed.path)})
+        states = [segment["state"] for segment in json.loads(told.stdout)["segments"]]
+        if "sealed" not in states:
+            raise AssertionError(f"the store at {ssd} has no sealed segment: {states}")
+        return [state for state in states if state not in ("sealed", "empty")]
 
     @property
     def plugin(self) -> bool:
@@ -360,7 +400,7 @@ class Bench:
 @contextlib.contextmanager
 def stopped(process: int) -> Iterator[None]:
     """Has a process stand still for a while."""
-    os.kill(process, signal.SIGSTOP)
+    deliver(process, signal.SIGSTOP)
     try:
         yield
     finally:

@@ -13,6 +13,8 @@ from enum import Enum
 from multiprocessing.connection import Connection
 from typing import Any
 
+from qualification.processes import deliver
+
 CONNECTOR = "OrbitKvConnector"
 STEP_LIMIT = 20_000
 
@@ -39,13 +41,18 @@ class Settings:
     How an engine is started.
 
     connector: what goes into kv_connector_extra_config; without it the engine runs without OrbitKV.
+    identity: what the engine is called among those of this machine; each start has another one.
     own_cache: whether the engine has a prefix cache of its own.
+    ranks: of tensor parallelism; more than one have processes of their own.
     module: where the connector is found; without it, by its name, which the plugin makes known.
+    options: further arguments of the engine.
     """
 
     model: str
     log: str = ""
     connector: Mapping[str, object] | None = None
+    identity: str = ""
+    ranks: int = 1
     own_cache: bool = True
     module: str | None = None
     blocks: int = 128
@@ -57,6 +64,22 @@ class Settings:
     batched_tokens: int = 512
     requests: int = 16
     load_path: tuple[str, ...] = ()
+    events: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Told:
+    """
+    A KV event about the cache outside of the engine.
+
+    kind: the name of its class.
+    tokens: of the blocks that were stored, one behind another.
+    """
+
+    kind: str
+    hashes: tuple[bytes | int, ...] = ()
+    tokens: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,21 +117,22 @@ class Counts:
     preemptions: int = 0
     connector: dict[str, float] = field(default_factory=dict)
 
-    def add(self, statistics: Mapping[str, Any], prefix: str = "") -> None:
+    def add(self, statistics: Mapping[Any, Any], prefix: str = "") -> None:
         for name, value in statistics.items():
+            path = f"{prefix}{name}"
             if isinstance(value, Mapping):
-                self.add(value, f"{prefix}{name}.")
+                self.add(value, f"{path}.")
             elif isinstance(value, (int, float)):
-                self.connector[prefix + name] = self.connector.get(prefix + name, 0) + value
-            elif isinstance(value, list):
-                self.connector[prefix + name] = self.connector.get(prefix + name, 0) + sum(value)
+                self.connector[path] = self.connector.get(path, 0) + value
+            elif isinstance(value, list) and all(isinstance(one, (int, float)) for one in value):
+                self.connector[path] = self.connector.get(path, 0) + sum(value)
 
 
 class Served:
     """One engine. Its methods are the commands."""
 
     def __init__(self, settings: Settings) -> None:
-        from vllm.config import KVTransferConfig
+        from vllm.config import KVEventsConfig, KVTransferConfig
         from vllm.engine.arg_utils import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
         from vllm.v1.executor.abstract import Executor
@@ -118,24 +142,30 @@ class Served:
             transfer = KVTransferConfig(
                 kv_connector=CONNECTOR,
                 kv_connector_module_path=settings.module,
+                engine_id=settings.identity,
                 kv_role="kv_both",
                 kv_load_failure_policy=settings.failures,
                 kv_connector_extra_config=dict(settings.connector),
             )
-        arguments = EngineArgs(
-            model=settings.model,
-            skip_tokenizer_init=True,
-            dtype=settings.dtype,
-            enforce_eager=True,
-            max_model_len=settings.longest,
-            max_num_batched_tokens=settings.batched_tokens,
-            max_num_seqs=settings.requests,
-            num_gpu_blocks_override=settings.blocks,
-            block_size=settings.block_tokens,
-            enable_prefix_caching=settings.own_cache,
-            kv_transfer_config=transfer,
-            seed=0,
-        )
+        events = KVEventsConfig(enable_kv_cache_events=True, publisher="null") if settings.events else None
+        arguments = EngineArgs(**{
+            "model": settings.model,
+            "skip_tokenizer_init": True,
+            "dtype": settings.dtype,
+            "enforce_eager": True,
+            "max_model_len": settings.longest,
+            "max_num_batched_tokens": settings.batched_tokens,
+            "max_num_seqs": settings.requests,
+            "num_gpu_blocks_override": settings.blocks,
+            "block_size": settings.block_tokens,
+            "enable_prefix_caching": settings.own_cache,
+            "kv_transfer_config": transfer,
+            "kv_events_config": events,
+            "seed": 0,
+            "tensor_parallel_size": settings.ranks,
+            "distributed_executor_backend": "mp" if settings.ranks > 1 else None,
+            **settings.options,
+        })
         config = arguments.create_engine_config()
         # The CPU platform turns it off as not needed there; the engine runs with it all the same.
         config.scheduler_config.async_scheduling = settings.async_scheduling
@@ -148,8 +178,18 @@ class Served:
         self._outcomes: dict[str, Outcome] = {}
         self._unanswered: set[str] = set()
         self._pending_faults = 0
+        self._told: list[Told] = []
+        if settings.events:
+            self._core.scheduler.kv_event_publisher.publish = self._heard
         if transfer is not None:
             self._watch_answers()
+
+    def _heard(self, batch: Any) -> None:
+        for event in batch.events:
+            if getattr(event, "medium", "CPU") == "CPU":
+                self._told.append(Told(
+                    type(event).__name__, tuple(getattr(event, "block_hashes", ())),
+                    tuple(getattr(event, "token_ids", ()))))
 
     def _watch_answers(self) -> None:
         """Notes which requests were told to come again."""
@@ -263,7 +303,11 @@ class Served:
         self.submit(request)
         identity = self._ids[request.name]
         while True:
-            for output in self._engine.step():
+            outputs = self._engine.step()
+            if not outputs:
+                # As the engine's own loop does, or threads that copy wait for this one.
+                time.sleep(0.001)
+            for output in outputs:
                 if output.request_id == request.name and output.outputs[0].token_ids:
                     taken = time.perf_counter() - started
                     self._engine.abort_request([identity], internal=True)
@@ -360,6 +404,11 @@ class Served:
         self._counts.connector.clear()
         return counted
 
+    def told(self) -> list[Told]:
+        """What routers were told since the last call, of the cache outside of the engine."""
+        told, self._told = self._told, []
+        return told
+
     def forget(self) -> bool:
         """Empties the engine's own cache, and nothing else."""
         return bool(self._engine.reset_prefix_cache())
@@ -438,9 +487,7 @@ class Signal:
     signal: signal.Signals = signal.SIGKILL
 
     def __call__(self, _engine: Served) -> None:
-        os.kill(self.process, self.signal)
-        while _state(self.process) not in ("T" if self.signal is signal.SIGSTOP else "ZX"):
-            time.sleep(0.0005)
+        deliver(self.process, self.signal)
 
 
 @dataclass(frozen=True)
@@ -453,16 +500,10 @@ class Overwrite:
         engine.overwrite(self.name)
 
 
-def _state(process: int) -> str:
-    try:
-        with open(f"/proc/{process}/stat", encoding="ascii") as stat:
-            return stat.read().rpartition(")")[2].split()[0]
-    except OSError:
-        return "X"
-
-
-def serve(connection: Connection, settings: Settings, environment: Mapping[str, str]) -> None:
-    """Starts an engine and does what the connection says, until it says stop."""
+def serve(
+    connection: Connection, settings: Settings, environment: Mapping[str, str], kind: type[Served] = Served
+) -> None:
+    """Starts an engine of a kind and does what the connection says, until it says stop."""
     log = os.open(settings.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
     os.dup2(log, 2)
@@ -475,7 +516,7 @@ def serve(connection: Connection, settings: Settings, environment: Mapping[str, 
     while True:
         try:
             if served is None:
-                served = Served(settings)
+                served = kind(settings)
                 connection.send((True, os.getpid()))
                 continue
             method, arguments = connection.recv()

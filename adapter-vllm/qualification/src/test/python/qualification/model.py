@@ -25,6 +25,12 @@ class Model:
     vocabulary: int = 1024
     positions: int = 4096
     seed: int = 1
+    intermediate: int = 0
+
+    @property
+    def inner(self) -> int:
+        """The width between a layer's last two products."""
+        return self.intermediate or 2 * self.hidden
 
     def block_bytes(self, tokens: int, element: int = 4) -> int:
         """Bytes of a block: keys and values of all layers."""
@@ -58,9 +64,9 @@ def write(model: Model, folder: Path) -> None:
             name + "self_attn.o_proj.weight": random(model.hidden, queries, 2.0),
             name + "self_attn.q_norm.weight": torch.full((model.head,), 1.5),
             name + "self_attn.k_norm.weight": torch.full((model.head,), 1.5),
-            name + "mlp.gate_proj.weight": random(2 * model.hidden, model.hidden),
-            name + "mlp.up_proj.weight": random(2 * model.hidden, model.hidden),
-            name + "mlp.down_proj.weight": random(model.hidden, 2 * model.hidden, 2.0),
+            name + "mlp.gate_proj.weight": random(model.inner, model.hidden),
+            name + "mlp.up_proj.weight": random(model.inner, model.hidden),
+            name + "mlp.down_proj.weight": random(model.hidden, model.inner, 2.0),
         }
     folder.mkdir(parents=True)
     save_file(weights, folder / "model.safetensors")
@@ -68,7 +74,7 @@ def write(model: Model, folder: Path) -> None:
         "architectures": ["Qwen3ForCausalLM"],
         "model_type": "qwen3",
         "hidden_size": model.hidden,
-        "intermediate_size": 2 * model.hidden,
+        "intermediate_size": model.inner,
         "num_hidden_layers": model.layers,
         "num_attention_heads": model.heads,
         "num_key_value_heads": model.kv_heads,

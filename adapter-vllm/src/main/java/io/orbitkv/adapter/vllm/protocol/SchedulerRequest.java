@@ -52,9 +52,10 @@ public sealed interface SchedulerRequest {
    * @param blockTokens tokens of one block
    * @param deferMillis how long a request may be deferred while the SSD is read; 0 for not at all
    * @param saves whether blocks are saved
+   * @param departures whether it is to be told which blocks leave the cache
    */
   record Attach(String instance, long incarnation, Digest namespace, int ranks, int shardBytes, int blockTokens,
-      int deferMillis, boolean saves) implements SchedulerRequest {}
+      int deferMillis, boolean saves, boolean departures) implements SchedulerRequest {}
 
   /**
    * Asks how many tokens of a waiting request can be loaded. May be asked again at any time, also with another number
@@ -80,9 +81,10 @@ public sealed interface SchedulerRequest {
    * @param finished requests that the engine has forgotten
    * @param savesEnded saves that every rank has reported
    * @param loadsEnded loads that every rank has reported
+   * @param room how many pages may be held for saves beside those that are
    */
   record Step(List<Allocated> allocated, List<Advanced> advanced, List<String> preempted, List<String> finished,
-      List<SaveEnded> savesEnded, List<LoadEnded> loadsEnded) implements SchedulerRequest {
+      List<SaveEnded> savesEnded, List<LoadEnded> loadsEnded, int room) implements SchedulerRequest {
 
     /** Copies the lists. */
     public Step {

@@ -134,6 +134,16 @@ final class EngineRequest {
     outdated = false;
   }
 
+  /**
+   * It got pages while it had some. If they are the same, another connector may have put into them what it brought, and
+   * that is as old as the request's first page.
+   */
+  void givenPages(boolean same) {
+    boolean wasOutdated = outdated;
+    preempted();
+    outdated = same && wasOutdated;
+  }
+
   /** The engine has forgotten it. */
   void finished() {
     boolean loading = isLoading();

@@ -20,6 +20,8 @@ import java.util.stream.Stream;
 /** What the connector says, over a socket. */
 final class FakeConnector implements AutoCloseable {
 
+  private static final int ROOM = 1000;
+
   static final Duration LIMIT = Duration.ofSeconds(20);
   static final PrefixChain NO_HASHES = PrefixChain.ofTokens(new int[0], 1);
 
@@ -95,28 +97,29 @@ final class FakeConnector implements AutoCloseable {
 
   SchedulerReply.Plan allocate(String request, int externalTokens, int... pages) throws IOException {
     return step(new SchedulerRequest.Step(List.of(new SchedulerRequest.Allocated(request, externalTokens, pages)),
-        List.of(), List.of(), List.of(), List.of(), List.of()));
+        List.of(), List.of(), List.of(), List.of(), List.of(), ROOM));
   }
 
   SchedulerReply.Plan advance(String request, int computedTokens, PrefixChain hashes, int... pages)
       throws IOException {
     return step(new SchedulerRequest.Step(List.of(),
         List.of(new SchedulerRequest.Advanced(request, computedTokens, 0, hashes, 0, pages)), List.of(), List.of(),
-        List.of(), List.of()));
+        List.of(), List.of(), ROOM));
   }
 
   SchedulerReply.Plan saveEnded(long save, int blocks) throws IOException {
     return step(new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(),
-        List.of(new SchedulerRequest.SaveEnded(save, blocks)), List.of()));
+        List.of(new SchedulerRequest.SaveEnded(save, blocks)), List.of(), ROOM));
   }
 
   SchedulerReply.Plan loadEnded(String request, boolean loaded) throws IOException {
     return step(new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(), List.of(),
-        List.of(new SchedulerRequest.LoadEnded(request, loaded))));
+        List.of(new SchedulerRequest.LoadEnded(request, loaded)), ROOM));
   }
 
   SchedulerReply.Plan finish(String... requests) throws IOException {
-    return step(new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(requests), List.of(), List.of()));
+    return step(new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(requests), List.of(), List.of(),
+        ROOM));
   }
 
   SchedulerReply.Plan step(SchedulerRequest.Step step) throws IOException {
