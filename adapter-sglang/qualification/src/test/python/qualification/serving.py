@@ -1,7 +1,7 @@
 """A whole engine on a CPU, in a process of its own: python -m qualification.serving SETTINGS MODEL PROMPTS.
 
-Generates for each prompt, flushes the engine's own cache, and generates again. Prints a line of JSON: for each answer its
-tokens, and how many of the prompt's were cached.
+Generates for each prompt, flushes the engine's own cache, and generates again. Prints a line of JSON: for each answer
+its tokens, and how many of the prompt's were cached.
 """
 
 from __future__ import annotations
