@@ -49,7 +49,7 @@ another page comes out.
 * There a test takes the scheduler's part: it calls the tree and the linker as the released scheduler does, in that
   order.
 * In the last one, the released engine's own processes serve a small model whose weights are random numbers. Its answers
-  are compared token by token with those that it computed. The wheel has no kernels for a CPU: two that it then takes
+  are compared token by token with those that it computed. The wheel has no kernels for a CPU: three that it then takes
   from another package are given to it in plain torch.
 * Nothing here was run on a GPU.
 * After a scenario no node is locked, no lease is held, and every slot is free or the tree's.
