@@ -63,13 +63,17 @@ def _run(memory: Path, disk: Path, command: Optional[Sequence[str]], only: Seque
     loaded.load()
     rows = []
     bench = Bench(memory, disk, command)
-    for name, cores, scenario in [*scenarios.ALL, *ranks.ALL, *server.ALL]:
-        if only and not any(part in name for part in only):
-            continue
-        for core in cores:
-            title = name if len(cores) == 1 else f"{name}, {core} tree"
-            rows.append(_row(title, bench, lambda: scenario(bench, core)))
-            print(f"{title}: {rows[-1].failure or rows[-1].result} ({rows[-1].seconds:.1f} s)", flush=True)
+    try:
+        for name, cores, scenario in [*scenarios.ALL, *ranks.ALL, *server.ALL]:
+            if only and not any(part in name for part in only):
+                continue
+            for core in cores:
+                title = name if len(cores) == 1 else f"{name}, {core} tree"
+                rows.append(_row(title, bench, lambda: scenario(bench, core)))
+                print(f"{title}: {rows[-1].failure or rows[-1].result} ({rows[-1].seconds:.1f} s)", flush=True)
+    finally:
+        # Also if it is interrupted.
+        bench.close()
     return rows
 
 
