@@ -65,7 +65,7 @@ class Settings:
     requests: int = 16
     load_path: tuple[str, ...] = ()
     events: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
