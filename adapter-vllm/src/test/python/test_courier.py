@@ -14,11 +14,12 @@ class FakeClient:
     """What is used of an ``AgentClient``."""
 
     def __init__(self) -> None:
+        self.connected = True
         self.refuses = False
         self.silent = False
         self.said: list[tuple[Any, ...]] = []
-        self.posts: list[bool] = []
-        """Of each time that it was asked for progress, whether the answer was left to the next time."""
+        self.waits: list[bool] = []
+        """Of each time that it was asked for progress, whether an answer was waited for."""
         self.finished: list[Finished] = []
         self._ids = 0
 
@@ -33,8 +34,9 @@ class FakeClient:
     def forget(self, series: int) -> None:
         self.said.append(("forget", series))
 
-    def progress(self, *, post: bool) -> list[Finished]:
-        self.posts.append(post)
+    def progress(self, *, post: bool, wait_s: float) -> list[Finished]:
+        assert post and wait_s < 0.001
+        self.waits.append(wait_s > 0)
         if self.silent:
             return []
         finished, self.finished = self.finished, []
@@ -57,7 +59,8 @@ class CourierTest(unittest.TestCase):
     def setUp(self) -> None:
         self.client = FakeClient()
         client: Any = self.client
-        self.courier = Courier(client)
+        self.courier = Courier()
+        self.courier.join(client)
     def test_each_order_has_one_end(self) -> None:
         load, save = LoadOrder("a", 5, 2, (1, 2)), SaveOrder(3, 9, 0, b"h" * 32, 0, (4,))
         self.courier.load(load)
@@ -88,7 +91,7 @@ class CourierTest(unittest.TestCase):
         self.courier.save(SaveOrder(2, 9, 0, b"", 0, (2,)))
         self.courier.load(LoadOrder("a", 5, 0, (1,)))
         self.courier.take()
-        self.assertEqual([True, False], self.client.posts)
+        self.assertEqual([False, True], self.client.waits)
 
     def test_what_is_not_taken_ends_with_nothing(self) -> None:
         self.client.refuses = True
@@ -107,6 +110,27 @@ class CourierTest(unittest.TestCase):
         self.assertEqual(
             [("save", 9, 0, b"a" * 64 + b"b" * 32 + b"c" * 32), ("forget", 8), ("save", 8, 0, b"e" * 32)],
             self.client.said)
+
+    def test_without_an_agent_orders_end_at_once_and_their_hashes_are_told_later(self) -> None:
+        self.client.connected = False
+        self.assertTrue(self.courier.has_lost_agent)
+        self.courier.load(LoadOrder("a", 5, 0, (1,)))
+        self.courier.save(SaveOrder(1, 9, 0, b"a" * 64, 0, (2, 3)))
+        self.assertEqual([0, 0], [end.blocks for end in self.courier.take()])
+        self.client.connected = True
+        self.courier.save(SaveOrder(2, 9, 2, b"b" * 32, 2, (4,)))
+        self.assertEqual([("save", 9, 0, b"a" * 64 + b"b" * 32)], self.client.said)
+
+    def test_what_is_open_when_the_client_parts_ends_when_it_has_joined_again(self) -> None:
+        client: Any = self.client
+        self.client.silent = True
+        self.courier.load(LoadOrder("a", 5, 0, (1,)))
+        self.assertIs(client, self.courier.part())
+        self.assertFalse(self.courier.has_client)
+        self.assertEqual(([], 1), (self.courier.take(), self.courier.loads))
+        self.client.silent = False
+        self.courier.join(client)
+        self.assertEqual(["a"], [end.order.request for end in self.courier.take() if isinstance(end, LoadEnd)])
 
 
 if __name__ == "__main__":

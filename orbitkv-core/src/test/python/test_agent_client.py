@@ -280,17 +280,36 @@ class AgentClientTest(unittest.TestCase):
             self.assertLess(steps, 200)
         self.assertEqual([load], [one.transfer for one in finished])
 
-    def test_posts_without_end_wait_for_answers(self) -> None:
+    def test_posts_without_end_are_not_asked(self) -> None:
         agent = self.start()
+        self.assertTrue(self.client.connect())
         numbers = iter(range(1, 1000))
-        agent.script = lambda request: (
-            messages.Started(next(numbers), 1) if isinstance(request, messages.Save) else welcoming(request))
-        for page in range(200):
-            self.assertIsNotNone(self.client.post_save(_CHAIN, 0, [page]))
-        self.assertEqual(frozenset(range(200)), self.client.held_pages)
+        released = threading.Event()
+        self.addCleanup(released.set)
+
+        def late(request: messages.Request) -> Optional[messages.Reply]:
+            released.wait()
+            return messages.Started(next(numbers), 1) if isinstance(request, messages.Save) else welcoming(request)
+
+        agent.script = late
+        posted = [self.client.post_save(_CHAIN, 0, [page]) for page in range(300)]
+        self.assertEqual([True] * 256 + [False] * 44, [transfer is not None for transfer in posted])
+        self.assertEqual(frozenset(range(256)), self.client.held_pages)
+        released.set()
         self.assertIs(Standing.MISS, self.client.query(0, 0, _CHAIN).standing)
-        self.assertEqual(203, len(agent.requests))
-        self.assertEqual(frozenset(range(200)), self.client.held_pages)
+        self.assertIsNotNone(self.client.post_save(_CHAIN, 0, [300]))
+
+    def test_a_posted_question_connects_to_nobody(self) -> None:
+        agent = self.start()
+        transfer = self.client.save(_CHAIN, 0, [3])
+        agent.script = lambda request: None
+        self.assertIs(Standing.MISS, self.client.query(0, 0, _CHAIN).standing)
+        agent.script = welcoming
+        self.now += 10.0
+        self.assertEqual([], self.client.progress(post=True))
+        self.assertEqual(frozenset({3}), self.client.held_pages)
+        self.assertTrue(self.client.connect())
+        self.assertEqual([transfer], [one.transfer for one in self.client.progress(post=True)])
 
     def test_a_series_that_has_a_gap_is_not_asked_for(self) -> None:
         agent = self.start()

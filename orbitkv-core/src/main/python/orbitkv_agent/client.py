@@ -46,8 +46,11 @@ class Answer(msgspec.Struct, frozen=True):
         return self.dram_blocks + self.ssd_blocks if self.lease is not None else 0
 
 
-_MAX_POSTED = 64
+_MAX_POSTED = 256
 """Requests that are posted and not answered. Their answers fit into any socket."""
+
+_POSTING_S = 0.1
+"""How long a request that is posted may find no room in the socket."""
 
 _NO_AGENT = Answer(Standing.MISS, reason="NO_AGENT")
 
@@ -236,6 +239,9 @@ class AgentClient:
     ) -> Optional[Transfer]:
         """Asks for a load and does not wait for the answer: ``progress`` reports it in any case, with no blocks if the
         agent did not begin. Nothing: it was not asked, and no page is touched.
+
+        The answer has to come within ``deadline_s``. What is posted waits for a connection only if there is none, and
+        is not asked if too much that was posted is not answered.
         """
         try:
             request = messages.Load(lease, first_block, _ints(pages))
@@ -329,30 +335,32 @@ class AgentClient:
     ) -> list[Finished]:
         """Returns the transfers that are drained, each once, and waits a while for the first.
 
-        With ``post`` it waits for nothing, not even the agent's answer: that is for a later call to return.
+        With ``post`` it is the agent's answer that it waits a while for, and if that does not come, a later call returns
+        it; and it does not connect.
         """
         if self._session is not None and self._session.is_copying and not self._settled:
             if post or (wait_s <= 0 and self._session.posted):
-                self._guarded(self._take_arrived)
-                self._post_progress(deadline_s)
+                self._guarded(lambda session: self._take_arrived(session, 0.0))
+                if self._post_progress(deadline_s) and wait_s > 0:
+                    self._guarded(lambda session: self._take_arrived(session, wait_s))
             else:
                 millis = _millis(wait_s)
                 reply = self._ask(lambda: messages.Progress(millis), deadline_s, millis / 1000)
                 if isinstance(reply, messages.Finished) and self._session is not None:
                     self._take_finished(self._session, reply)
         elif self._doubtful:
-            self._settle(deadline_s)
+            self._settle(deadline_s, connect=not post)
         finished, self._settled = self._settled, []
         return finished
 
-    def _post_progress(self, deadline_s: Optional[float]) -> None:
+    def _post_progress(self, deadline_s: Optional[float]) -> bool:
+        """Asks once at a time. Returns whether an answer is on its way."""
         session = self._session
-        if (
-            session is not None
-            and session.is_copying
-            and not any(isinstance(posted.request, messages.Progress) for posted in session.posted)
-        ):
-            self._post(_Posted(messages.Progress(0), self._deadline(deadline_s)))
+        if session is None or not session.is_copying:
+            return False
+        if any(isinstance(posted.request, messages.Progress) for posted in session.posted):
+            return True
+        return self._post(_Posted(messages.Progress(0), self._deadline(deadline_s)))
 
     def _take_finished(self, session: _Session, reply: messages.Finished) -> None:
         count = len(reply.loads)
@@ -480,28 +488,27 @@ class AgentClient:
 
     def _post(self, posted: _Posted) -> bool:
         """Sends a request whose answer is taken later. Returns whether the connection took it."""
-
-        def post(session: _Session) -> None:
-            if len(session.posted) >= _MAX_POSTED:
-                self._take_answers(session, posted.deadline)
-            self._send(session, posted)
-
-        return self._guarded(post)
+        if self._session is not None and len(self._session.posted) >= _MAX_POSTED:
+            self._guarded(lambda session: self._take_arrived(session, 0.0))
+            if self._session is not None and len(self._session.posted) >= _MAX_POSTED:
+                return False
+        return self._guarded(lambda session: self._send(session, posted))
 
     def _send(self, session: _Session, posted: _Posted) -> None:
         # From here on it may have arrived, whatever becomes of the connection.
         session.posted.append(posted)
         try:
-            session.connection.send(posted.request, posted.deadline)
+            session.connection.send(posted.request, min(posted.deadline, time.monotonic() + _POSTING_S))
         except ValueError as e:
             _LOG.error("not asked: %s", e)
             session.posted.pop()
             if posted.transfer is not None:
                 self._settled.append(Finished(posted.transfer, 0))
 
-    def _take_arrived(self, session: _Session) -> None:
-        """Takes those answers to posted requests that are there."""
-        while session.posted and session.connection.readable():
+    def _take_arrived(self, session: _Session, wait_s: float) -> None:
+        """Takes those answers to posted requests that are there, or come within so long."""
+        end = time.monotonic() + wait_s
+        while session.posted and session.connection.readable(max(0.0, end - time.monotonic()) if wait_s > 0 else 0.0):
             self._take_answer(session, time.monotonic() + self._deadline_s)
         if session.posted and time.monotonic() > session.posted[0].deadline:
             raise TimeoutError("what was posted is not answered by its deadline")
@@ -557,11 +564,11 @@ class AgentClient:
         _LOG.info("connected to the agent at %s%s", self._path, "" if opened.attached else ", which has no cache yet")
         return self._session
 
-    def _settle(self, deadline_s: Optional[float]) -> None:
+    def _settle(self, deadline_s: Optional[float], connect: bool) -> None:
         """Finds out what has become of the transfers that were under way when a connection broke."""
         if self._doubtful_agent is not None and self._doubtful_agent.is_gone():
             self._give_back()
-        elif self._session is None:
+        elif self._session is None and connect:
             # Connecting settles them; the question itself is of no interest.
             self._ask(lambda: messages.Progress(0), deadline_s)
 
