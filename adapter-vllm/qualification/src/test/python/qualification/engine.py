@@ -29,10 +29,11 @@ class Stage(Enum):
 
 
 class Half(Enum):
-    """Which of the two connectors of an engine."""
+    """Which of the two connectors of an engine, or the worker's client of its agent, which a thread of its own uses."""
 
     SCHEDULER = "scheduler"
     WORKER = "worker"
+    AGENT = "agent"
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Settings:
     requests: int = 16
     load_path: tuple[str, ...] = ()
     events: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -354,7 +355,7 @@ class Served:
 
             return measured
 
-        wrapped = [(self._connector(half), name) for half in Half for name in self._calls()]
+        wrapped = [(self._connector(half), name) for half in (Half.SCHEDULER, Half.WORKER) for name in self._calls()]
         for connector, name in wrapped:
             setattr(connector, name, timed(getattr(connector, name)))
         try:
@@ -470,7 +471,10 @@ class Served:
     def _connector(self, half: Half) -> Any:
         from vllm.distributed.kv_transfer import get_kv_transfer_group
 
-        return self._core.scheduler.connector if half is Half.SCHEDULER else get_kv_transfer_group()
+        if half is Half.SCHEDULER:
+            return self._core.scheduler.connector
+        worker: Any = get_kv_transfer_group()
+        return worker if half is Half.WORKER else worker._worker._courier.client
 
     def _request(self, name: str) -> Any:
         return self._core.scheduler.requests.get(self._ids[name])
