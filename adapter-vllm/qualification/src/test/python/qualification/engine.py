@@ -58,7 +58,7 @@ class Settings:
     batched_tokens: int = 512
     requests: int = 16
     load_path: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
