@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from array import array
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from typing import Any, Optional
 
 import torch
 from sglang.srt.mem_cache.allocator.paged import PagedTokenToKVPoolAllocator
-from sglang.srt.mem_cache.base_prefix_cache import InitLoadBackParams, InsertParams, MatchPrefixParams
+from sglang.srt.mem_cache.base_prefix_cache import EvictParams, InitLoadBackParams, InsertParams, MatchPrefixParams
 from sglang.srt.mem_cache.cache_init_params import CacheInitParams
 from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool, MLATokenToKVPool, ReqToTokenPool
 from sglang.srt.mem_cache.radix_cache import RadixKey
@@ -207,9 +208,7 @@ class Engine:
         return list(self.cache.finish_external_linker_loads(list(requests)))
 
     def alloc(self, tokens: int) -> torch.Tensor:
-        from sglang.srt.mem_cache.base_prefix_cache import EvictParams
-
-        slots = self.allocator.alloc(tokens)
+        slots: Optional[torch.Tensor] = self.allocator.alloc(tokens)
         if slots is None:
             self.cache.evict(EvictParams(num_tokens=tokens))
             slots = self.allocator.alloc(tokens)
@@ -250,8 +249,6 @@ class Engine:
 
     def drain(self, limit_s: float = 20.0) -> None:
         """Steps until no save is under way."""
-        import time
-
         end = time.monotonic() + limit_s
         while self.cache.linker.pending_offloads:
             self.tend()
@@ -260,16 +257,24 @@ class Engine:
 
     def await_cache(self, limit_s: float = 60.0) -> None:
         """Waits until lookups reach a cache."""
-        import time
-
         end = time.monotonic() + limit_s
         while not (self.linker._transfers.ready and self.linker._lookups._introduction.adapter is not None):
             assert time.monotonic() < end, "the agent is not there"
             time.sleep(0.05)
+        # A machine that does much else at the same time is not what is tried here.
+        self.linker._lookups._introduction.adapter._deadline_s = 5.0
+
+    def counters(self) -> dict[str, int]:
+        """Returns what the adapter counts."""
+        counted: dict[str, int] = self.linker._lookups.counters()
+        return counted
+
+    def agent_pid(self) -> int:
+        """Returns the process of this rank's agent."""
+        pid: int = self.linker._resources._process.agent_pid
+        return pid
 
     def evict_all(self) -> None:
-        from sglang.srt.mem_cache.base_prefix_cache import EvictParams
-
         self.cache.evict(EvictParams(num_tokens=self.pool.size))
 
     def close(self) -> None:

@@ -46,6 +46,9 @@ class FakeAdapter:
         """Whether it orders the loads that are due."""
         self.shifts_pages = False
         """Whether it orders saves of pages that are another request's."""
+        self.cleared = False
+        self.departed: list[bytes] = []
+        """What it says next of blocks that have left."""
         self.cut_at: Optional[type] = None
         """A request of this kind cuts the connection."""
         self.silent = threading.Event()
@@ -197,7 +200,10 @@ class FakeAdapter:
             if save is not None:
                 saves.append(save)
                 room -= len(save.pages) // 4
-        return messages.Plan(loads, saves, _longs(ended_series), _longs(stored))
+        cleared, self.cleared = self.cleared, False
+        departed, self.departed = self.departed, []
+        self.stored.difference_update(self.salt + one for one in departed)
+        return messages.Plan(loads, saves, _longs(ended_series), _longs(stored), cleared, b"".join(departed))
 
     def _load(self, allocated: messages.Allocated) -> Optional[messages.Load]:
         state = self._known.setdefault(allocated.request, _Known())

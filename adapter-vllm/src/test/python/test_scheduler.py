@@ -7,6 +7,8 @@ import tempfile
 import unittest
 from typing import Any, Optional
 
+from vllm.v1.core.kv_cache_utils import maybe_convert_block_hash
+
 from engine import BLOCK, Engine, describe, engine_config
 from fake_adapter import FakeAdapter
 from orbitkv_vllm import messages
@@ -515,6 +517,83 @@ class SchedulerTest(unittest.TestCase):
         engine.events.clear()
         self.assertTrue(engine.connector.reset_cache())
         self.assertEqual(["AllBlocksCleared"], [type(event).__name__ for event in engine.connector.take_events()])
+
+    def told(self, engine: Engine) -> list[tuple[Any, ...]]:
+        """What routers were told since the last call of blocks that are not in the engine's own cache."""
+        engine.settle(1)
+        told: list[tuple[Any, ...]] = []
+        for event in engine.events:
+            name = type(event).__name__
+            if name == "AllBlocksCleared":
+                told.append((name,))
+            elif event.medium == "CPU":
+                told.append((name, *event.block_hashes))
+        engine.events.clear()
+        return told
+
+    def with_events(self, seconds: list[float]) -> Engine:
+        """Returns an engine that tells events, and whose time is that of the list's only element."""
+        engine = self.engine(events=True)
+        half = engine.connector._scheduler
+        assert half is not None
+        half._clock = lambda: seconds[0]
+        return engine
+
+    def test_blocks_that_leave_are_told_as_events_though_the_engine_says_nothing_else(self) -> None:
+        now = [1e6]
+        engine = self.with_events(now)
+        request = engine.add(_PROMPT, limit=1)
+        engine.run()
+        engine.settle(4)
+        hashes = [maybe_convert_block_hash(block) for block in request.block_hashes]
+        self.assertIn(("BlockStored", *hashes), self.told(engine))
+        steps = len(self.fake.of(messages.Step))
+        self.fake.departed = list(request.block_hashes[3:])
+        self.assertEqual([], self.told(engine))
+        self.assertEqual(steps, len(self.fake.of(messages.Step)))
+        now[0] += 1
+        self.assertEqual([("BlockRemoved", *hashes[3:])], self.told(engine))
+        self.fake.cleared = True
+        now[0] += 1
+        self.assertEqual([("AllBlocksCleared",)], self.told(engine))
+        self.fake.cleared = True
+        now[0] += 1
+        self.assertEqual([], self.told(engine), "nobody takes anything for stored")
+
+    def test_a_block_that_leaves_before_its_save_is_reported_is_not_told_as_stored_afterwards(self) -> None:
+        now = [1e6]
+        engine = self.with_events(now)
+        engine.workers.ranks[0].holds_saves = True
+        request = engine.add(_PROMPT, limit=1)
+        engine.run()
+        engine.settle(2)
+        self.told(engine)
+        hashes = [maybe_convert_block_hash(block) for block in request.block_hashes]
+        self.fake.departed = [request.block_hashes[2]]
+        now[0] += 1
+        self.assertEqual([("BlockRemoved", hashes[2])], self.told(engine))
+        engine.workers.ranks[0].holds_saves = False
+        engine.settle(3)
+        self.assertEqual([("BlockStored", *hashes[:2])], self.told(engine))
+
+    def test_an_agent_that_was_started_since_makes_all_that_was_told_unknown(self) -> None:
+        now = [1e6]
+        engine = self.with_events(now)
+        engine.add(_PROMPT, limit=1)
+        engine.run()
+        engine.settle(4)
+        self.told(engine)
+        self.stop()
+        self.start_adapter()
+        half = engine.connector._scheduler
+        assert half is not None and half._client is not None
+        half._client.counters()
+        half._client._breaker._retry_at = 0.0
+        engine.add(_PROMPT[5:], limit=2)
+        now[0] += 1
+        self.assertTrue(half._client.prepare())
+        engine.run()
+        self.assertIn(("AllBlocksCleared",), self.told(engine))
 
     def test_tokens_are_counted(self) -> None:
         engine = self.engine()

@@ -228,7 +228,8 @@ class OrbitKvLinker(UnifiedCacheLinker):
             not self._saves
             or not keys
             or len(self._offloads) >= _MOST_OFFLOADS
-            or self._pinned + len(keys) > self._most_pinned
+            # One by itself is taken whatever its size, or a long prompt would never be saved.
+            or 0 < self._pinned and self._pinned + len(keys) > self._most_pinned
         ):
             return False
         save = Save(b"", 0, ())
@@ -296,7 +297,8 @@ def _keys(transfers: list[PoolTransfer]) -> list[str]:
     """Returns the hashes of the one pool there is; none if there are others, or none."""
     if len(transfers) != 1 or transfers[0].name != PoolName.KV or not transfers[0].keys:
         return []
-    return transfers[0].keys
+    keys: list[str] = transfers[0].keys
+    return keys
 
 
 def _name(rid: str) -> str:

@@ -17,8 +17,13 @@ _LOG = logging.getLogger("orbitkv_sglang")
 _WAIT_S = 0.002
 """How long the agent may hold an answer back while copies run: a load that comes meanwhile waits as long."""
 
-_AWAY_S = 0.02
+_AWAY_S = 0.05
 """Between two attempts to hear of an agent that is away."""
+
+_IDLE_S = 1.0
+
+_CONNECT_S = 0.2
+"""How long an attempt to connect again takes at most: a load that comes meanwhile waits as long."""
 
 
 class StuckError(RuntimeError):
@@ -152,6 +157,10 @@ class Transfers:
     def _busy(self) -> bool:
         return bool(self._queue or self._submitting or self._loads or self._saves)
 
+    def _is_away(self) -> bool:
+        """Whether there was an agent, and nobody has heard of it since it was lost."""
+        return self._client is not None and not self._client.connected
+
     def _connected(self) -> Optional[AgentClient]:
         if self._client is None:
             self._client = self._find()
@@ -160,7 +169,9 @@ class Transfers:
     def _run(self) -> None:
         while True:
             with self._state:
-                self._state.wait_for(lambda: self._closing or self._busy())
+                while not (self._closing or self._busy() or self._is_away()):
+                    # Nobody says when an agent is lost.
+                    self._state.wait(_IDLE_S)
                 if self._closing and not self._busy():
                     return
                 # A load that waits for its turn goes before the next question.
@@ -199,8 +210,8 @@ class Transfers:
             client = self._client
             if client is None:
                 return False
+            connected = client.connect(deadline_s=_CONNECT_S)
             ended = client.progress(wait_s=_WAIT_S)
-            connected = client.connected
         if ended:
             with self._state:
                 for each in ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -55,14 +56,14 @@ class OrbitKvLinkerWrapper(UnifiedCacheLinkerWrapper):
         return matched
 
     def load_back(self, req: Req) -> tuple[int, Any]:
-        loaded = super().load_back(req)
+        loaded: tuple[int, Any] = super().load_back(req)
         if req.rid not in self.private_load_indices:
             self._linker.give_up(req.rid)
         return loaded
 
     def offload_nodes(self, node_ids: Sequence[Any]) -> None:
         for node_id in node_ids:
-            self._linker.behind(lambda node_id=node_id: self.cache.get_prefix_hash_values(node_id))
+            self._linker.behind(functools.partial(self.cache.get_prefix_hash_values, node_id))
             super().offload_nodes([node_id])
         self._linker.behind(None)
 

@@ -28,24 +28,26 @@ if TYPE_CHECKING:
 
 _DEVICES = ("cpu", "cuda")
 
+_COPYING_S = 2.0
+"""How long the agent has to begin a copy. No step of the engine waits for that."""
+
 _READING_S = 10.0
 """How long the agent has for an answer in the background."""
 
 
 def scheduler_half(config: VllmConfig, settings: Settings) -> SchedulerHalf:
     """Returns a scheduler half that serves nothing yet."""
-    from orbitkv_vllm.events import StoredEvents
+    from orbitkv_vllm.events import CacheEvents
     from orbitkv_vllm.scheduler import SchedulerHalf
 
     block_tokens = config.cache_config.block_size
-    wanted = config.kv_events_config
     return SchedulerHalf(
         block_tokens=block_tokens,
         ranks=config.parallel_config.tensor_parallel_size,
         profile=RequestProfile(settings.adapters),
         loads=settings.loads,
         saves=settings.saves,
-        events=StoredEvents(block_tokens) if wanted is not None and wanted.enable_kv_cache_events else None,
+        events=CacheEvents(block_tokens) if _events_are_wanted(config) else None,
     )
 
 
@@ -119,6 +121,7 @@ def worker_half(
             ranks=instance.ranks,
             whole=False,
             block_tokens=instance.block_tokens,
+            deadline_s=_COPYING_S,
         )
 
     adapter = AdapterClient(
@@ -197,7 +200,12 @@ def _instance(config: VllmConfig, settings: Settings, shard_bytes: int, engine_p
         block_tokens=config.cache_config.block_size,
         defer_millis=settings.defer_millis,
         saves=settings.saves is not Saves.OFF,
+        departures=_events_are_wanted(config),
     )
+
+
+def _events_are_wanted(config: VllmConfig) -> bool:
+    return config.kv_events_config is not None and bool(config.kv_events_config.enable_kv_cache_events)
 
 
 def _engine_id(config: VllmConfig) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
 from orbitkv_vllm import messages
-from orbitkv_vllm.events import StoredEvents
+from orbitkv_vllm.events import CacheEvents
 from orbitkv_vllm.messages import Standing
 from orbitkv_vllm.metadata import Ended, LoadOrder, Orders, Reports, SaveOrder
 from orbitkv_vllm.profile import RequestProfile
@@ -41,10 +41,13 @@ _PINNED_SHARE = 2
 _IDLE_PATIENCE_S = 10.0
 """How long an engine with nothing else to do waits for saves to end."""
 
+_NOTHING = messages.Plan([], [], b"", b"", False, b"")
+
+_NEWS_S = 0.1
+"""How often the agent is asked for news, if it has to be told of none."""
+
 _WELL = ("FINISHED_STOPPED", "FINISHED_LENGTH_CAPPED")
 """How a request ends whose tokens are all that it should have."""
-
-_NOTHING = messages.Plan([], [], b"", b"")
 
 
 class _Told:
@@ -104,7 +107,7 @@ class SchedulerHalf:
         profile: RequestProfile,
         loads: bool,
         saves: Saves,
-        events: Optional[StoredEvents],
+        events: Optional[CacheEvents],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Serves nothing until ``connect``."""
@@ -134,6 +137,9 @@ class SchedulerHalf:
         self._loads_ended: list[messages.LoadEnded] = []
         self._ended_series: list[int] = []
         self._stats = OrbitKvStats()
+        self._told_at = clock()
+        self._heard_of = 0
+        """The connection over which the last news came."""
 
     def connect(self, client: AdapterClient) -> None:
         """Has an agent from now on."""
@@ -344,13 +350,23 @@ class SchedulerHalf:
         finished, self._finished = self._finished, []
         saves_ended, self._saves_ended = self._saves_ended, []
         loads_ended, self._loads_ended = self._loads_ended, []
-        if not (allocated or advanced or preempted or finished or saves_ended or loads_ended):
+        if self._events is not None and client.connections != self._heard_of:
+            # An agent that was started since does not know what has left meanwhile.
+            self._heard_of = client.connections
+            self._events.lost()
+        news = self._events is not None and self._clock() - self._told_at >= _NEWS_S
+        if not (allocated or advanced or preempted or finished or saves_ended or loads_ended or news):
             # Most steps: nobody needs to hear of them.
             return _NOTHING
+        self._told_at = self._clock()
         plan = client.step(messages.Step(allocated, advanced, preempted, finished, saves_ended, loads_ended, room))
         if plan is not None:
             self._ended_series += struct.unpack(f">{len(plan.ended_series) // 8}q", plan.ended_series)
             if self._events is not None:
+                # In this order: what is stored now has not left before.
+                if plan.cleared:
+                    self._events.lost()
+                self._events.departed(plan.departed)
                 self._events.stored(struct.unpack(f">{len(plan.stored) // 8}q", plan.stored))
         return plan
 

@@ -16,7 +16,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, Optional
 
-from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Stage, serve
+from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Stage, Told, serve
 from qualification.model import Model, write
 from qualification.processes import agents, await_end, children, deliver
 from qualification.probe import probes
@@ -136,6 +136,11 @@ class Engine:
         counts: Counts = self._call(Served.counts)
         return counts
 
+    def told(self) -> list[Told]:
+        """What routers were told since the last call."""
+        told: list[Told] = self._call(Served.told)
+        return told
+
     def forget(self) -> None:
         """Empties the engine's own cache."""
         if not self._call(Served.forget):
@@ -233,15 +238,19 @@ class Engine:
 class Manager:
     """A node Manager, which keeps its folders when it is started again."""
 
-    def __init__(self, installed: Installed, folder: Path, memory: Path, dram: str, ssd: str) -> None:
+    def __init__(
+        self, installed: Installed, folder: Path, memory: Path, dram: str, ssd: str, disk: Optional[Path] = None
+    ) -> None:
         self._folder = folder
+        self._disk = disk or folder / "ssd"
         self._memory = memory
         self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(installed.path)}
         self._command = [
             *(installed.command or (sys.executable, "-m", "orbitkv")), "manager", "--dram", dram,
-            "--ssd", f"{folder / 'ssd'}:{ssd}", "--runtime", str(memory), "--http", "off",
+            "--ssd", f"{self._disk}:{ssd}", "--runtime", str(memory), "--http", "off",
         ]
-        (folder / "ssd").mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._disk.mkdir(parents=True, exist_ok=True)
         self._process: Optional[subprocess.Popen[str]] = None
         self.start()
 
@@ -281,7 +290,7 @@ class Manager:
 
     def data(self) -> Path:
         """The file that it keeps blocks in on the SSD."""
-        (largest,) = sorted((self._folder / "ssd").iterdir(), key=lambda file: file.stat().st_size)[-1:]
+        (largest,) = sorted(self._disk.iterdir(), key=lambda file: file.stat().st_size)[-1:]
         return largest
 
     def _end(self, how: signal.Signals) -> None:
@@ -343,9 +352,9 @@ class Bench:
         self._servers.append(server)
         return server
 
-    def manager(self, name: str, dram: str = "64MiB", ssd: str = "256MiB", folder: Optional[Path] = None) -> Manager:
-        """Starts a Manager, whose SSD tier is in a folder."""
-        manager = Manager(self._installed, folder or self.folder / name, self._memory / name, dram, ssd)
+    def manager(self, name: str, dram: str = "64MiB", ssd: str = "256MiB", disk: Optional[Path] = None) -> Manager:
+        """Starts a Manager, whose SSD tier is in a folder of its own or in ``disk``."""
+        manager = Manager(self._installed, self.folder / name, self._memory / name, dram, ssd, disk)
         self._managers.append(manager)
         return manager
 

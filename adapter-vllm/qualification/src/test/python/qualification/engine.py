@@ -64,7 +64,22 @@ class Settings:
     batched_tokens: int = 512
     requests: int = 16
     load_path: tuple[str, ...] = ()
+    events: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Told:
+    """
+    A KV event about the cache outside of the engine.
+
+    kind: the name of its class.
+    tokens: of the blocks that were stored, one behind another.
+    """
+
+    kind: str
+    hashes: tuple[bytes | int, ...] = ()
+    tokens: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,21 +117,22 @@ class Counts:
     preemptions: int = 0
     connector: dict[str, float] = field(default_factory=dict)
 
-    def add(self, statistics: Mapping[str, Any], prefix: str = "") -> None:
+    def add(self, statistics: Mapping[Any, Any], prefix: str = "") -> None:
         for name, value in statistics.items():
+            path = f"{prefix}{name}"
             if isinstance(value, Mapping):
-                self.add(value, f"{prefix}{name}.")
+                self.add(value, f"{path}.")
             elif isinstance(value, (int, float)):
-                self.connector[prefix + name] = self.connector.get(prefix + name, 0) + value
+                self.connector[path] = self.connector.get(path, 0) + value
             elif isinstance(value, list) and all(isinstance(one, (int, float)) for one in value):
-                self.connector[prefix + name] = self.connector.get(prefix + name, 0) + sum(value)
+                self.connector[path] = self.connector.get(path, 0) + sum(value)
 
 
 class Served:
     """One engine. Its methods are the commands."""
 
     def __init__(self, settings: Settings) -> None:
-        from vllm.config import KVTransferConfig
+        from vllm.config import KVEventsConfig, KVTransferConfig
         from vllm.engine.arg_utils import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
         from vllm.v1.executor.abstract import Executor
@@ -131,6 +147,7 @@ class Served:
                 kv_load_failure_policy=settings.failures,
                 kv_connector_extra_config=dict(settings.connector),
             )
+        events = KVEventsConfig(enable_kv_cache_events=True, publisher="null") if settings.events else None
         arguments = EngineArgs(**{
             "model": settings.model,
             "skip_tokenizer_init": True,
@@ -143,6 +160,7 @@ class Served:
             "block_size": settings.block_tokens,
             "enable_prefix_caching": settings.own_cache,
             "kv_transfer_config": transfer,
+            "kv_events_config": events,
             "seed": 0,
             "tensor_parallel_size": settings.ranks,
             "distributed_executor_backend": "mp" if settings.ranks > 1 else None,
@@ -160,8 +178,18 @@ class Served:
         self._outcomes: dict[str, Outcome] = {}
         self._unanswered: set[str] = set()
         self._pending_faults = 0
+        self._told: list[Told] = []
+        if settings.events:
+            self._core.scheduler.kv_event_publisher.publish = self._heard
         if transfer is not None:
             self._watch_answers()
+
+    def _heard(self, batch: Any) -> None:
+        for event in batch.events:
+            if getattr(event, "medium", "CPU") == "CPU":
+                self._told.append(Told(
+                    type(event).__name__, tuple(getattr(event, "block_hashes", ())),
+                    tuple(getattr(event, "token_ids", ()))))
 
     def _watch_answers(self) -> None:
         """Notes which requests were told to come again."""
@@ -275,7 +303,11 @@ class Served:
         self.submit(request)
         identity = self._ids[request.name]
         while True:
-            for output in self._engine.step():
+            outputs = self._engine.step()
+            if not outputs:
+                # As the engine's own loop does, or threads that copy wait for this one.
+                time.sleep(0.001)
+            for output in outputs:
                 if output.request_id == request.name and output.outputs[0].token_ids:
                     taken = time.perf_counter() - started
                     self._engine.abort_request([identity], internal=True)
@@ -371,6 +403,11 @@ class Served:
         self._counts.external = self._counts.preemptions = 0
         self._counts.connector.clear()
         return counted
+
+    def told(self) -> list[Told]:
+        """What routers were told since the last call, of the cache outside of the engine."""
+        told, self._told = self._told, []
+        return told
 
     def forget(self) -> bool:
         """Empties the engine's own cache, and nothing else."""

@@ -477,6 +477,7 @@ class Identity(Group):
             "a changed weight": replace(self.settings, model=self._changed),
             "another dtype": replace(self.settings, dtype="bfloat16"),
             "another block size": replace(self.settings, block_tokens=64),
+            "another degree of tensor parallelism": replace(self.settings, ranks=2),
             "another scope": replace(self.settings, connector={**(self.settings.connector or {}), "scope": "other"}),
         }
         for name, settings in others.items():
@@ -560,6 +561,75 @@ class Hosted(Group):
         return "hit from the SSD in the new engine"
 
 
+class Router:
+    """Believes what an engine's events say: which blocks can be loaded."""
+
+    def __init__(self) -> None:
+        self._there: set[bytes | int] = set()
+        self._hashes: dict[tuple[int, ...], bytes | int] = {}
+        self.removed = 0
+
+    def hear(self, engine: Engine) -> None:
+        """Has the engine take steps until it has heard of everything, and listens."""
+        for _ in range(8):
+            engine.settle()
+            time.sleep(0.05)
+        # What the engine empties in its own cache it says of all that it has.
+        for told in engine.told():
+            if told.kind == "BlockStored":
+                self._there.update(told.hashes)
+                for index, block in enumerate(told.hashes):
+                    self._hashes[told.tokens[index * BLOCK : (index + 1) * BLOCK]] = block
+            elif told.kind == "BlockRemoved":
+                self.removed += len(self._there.intersection(told.hashes))
+                self._there.difference_update(told.hashes)
+
+    def blocks(self, tokens: tuple[int, ...]) -> int:
+        """How many leading blocks of a prompt it takes for loadable."""
+        blocks = 0
+        while self._hashes.get(tokens[blocks * BLOCK : (blocks + 1) * BLOCK]) in self._there:
+            blocks += 1
+        return blocks
+
+
+class Events(Group):
+    """What routers are told of blocks that come and go."""
+
+    def __call__(self) -> None:
+        self.run.scenario("KV events of a cache that is too small", self.events)
+
+    def events(self, scenario: Scenario) -> str:
+        # 64 blocks of memory, no SSD, and five prompts of 20.
+        engine = self.bench.engine(replace(self.with_cache(None, dram="8MiB"), events=True))
+        try:
+            router = Router()
+            prompts = [Request(f"told {number}", prompt(100 + number, 20 * BLOCK + 5)) for number in range(5)]
+            for request in prompts:
+                scenario.answers(engine, request)
+                router.hear(engine)
+            if router.removed == 0:
+                raise AssertionError("no block was told as removed")
+            found = 0
+            for request in reversed(prompts):
+                engine.forget()
+                router.hear(engine)
+                engine.counts()
+                expected = router.blocks(request.prompt)
+                scenario.answers(engine, request)
+                loaded = engine.counts().external // BLOCK
+                if loaded < expected:
+                    raise AssertionError(f"{request.name}: {expected} blocks were told as there, {loaded} were loaded")
+                found += expected
+                router.hear(engine)
+            if found == 0:
+                raise AssertionError("no block was told as there")
+            scenario.row.blocks = scenario.row.size = None
+            scenario.clean(engine)
+        finally:
+            engine.stop()
+        return "blocks that left are told as removed; every block that is told as there is loaded"
+
+
 class Parallel(Group):
     """Two ranks in processes of their own, each with an agent, one of which hosts the Manager."""
 
@@ -625,15 +695,19 @@ class Parallel(Group):
         return "the load fails on both; same tokens; hits again with the next agent"
 
     def agent_stopped(self, scenario: Scenario) -> str:
+        scenario.loads_at_last(self.engine, long("before the agent stands still"), 20)
         self.engine.forget()
+        waits, goes_on = long("waits for the agent"), Request("goes on", prompt(90, 5 * BLOCK))
         with stopped(self.engine.agent(1)):
-            scenario.answers(self.engine, long("agent stands still"))
-            # What it has not reported is not free, and nobody waits for it.
-            scenario.answers(self.engine, Request("goes on", prompt(90, 5 * BLOCK)))
+            self.engine.submit(waits)
+            self.engine.until(waits.name, Stage.LOADING)
+            self.engine.submit(goes_on)
+            self.engine.until(goes_on.name, Stage.ENDED)
+        scenario.same(self.engine.settings, self.engine.run(), waits, goes_on)
         scenario.clean(self.engine)
         scenario.loads_at_last(self.engine, long("agent goes on"), 20, limit=60.0)
         scenario.clean(self.engine)
-        return "computed meanwhile; hits afterwards"
+        return "others are computed meanwhile; hits afterwards"
 
     def restarted(self, scenario: Scenario) -> str:
         self.engine.stop()
@@ -741,6 +815,7 @@ def run(bench: Bench, into: Run, only: Sequence[str]) -> None:
         Identity(bench, into, model, same, changed),
         AsyncScheduling(bench, into, model),
         Hosted(bench, into, model),
+        Events(bench, into, model),
         Parallel(bench, into, model),
         Selection(bench, into, model),
         Deployed(bench, into, model),

@@ -72,8 +72,8 @@ public final class SessionQuestions implements Questions {
     }
   }
 
-  /** Returns the session. On the cache's thread. */
-  Optional<Session> session() {
+  /** Returns the session, if there is one now. On the cache's thread. */
+  public Optional<Session> session() {
     Optional<Session> session = Optional.empty();
     try {
       session = sessions.get();

@@ -1,6 +1,7 @@
 package io.orbitkv.core.lookup;
 
 import io.orbitkv.api.Answer;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.Lease;
 import io.orbitkv.api.MissReason;
 import io.orbitkv.api.PrefixChain;
@@ -33,6 +34,7 @@ final class ScriptedSession implements Session {
   /** What the others are. */
   volatile Answer answer = new Answer.Miss(MissReason.NOT_STORED);
   volatile RuntimeException failure;
+  volatile Departures departures;
   private long operations;
 
   Answer hit(long lease, int blocks) {
@@ -126,6 +128,15 @@ final class ScriptedSession implements Session {
   @Override
   public SaveGrant reserve(int rank, PrefixChain chain, int fromBlock, int toBlock) {
     throw new UnsupportedOperationException("a scheduler copies nothing");
+  }
+
+  @Override
+  public Departures departures(long cursor) {
+    calls.add("departures " + cursor);
+    if (failure != null) {
+      throw failure;
+    }
+    return departures;
   }
 
   @Override

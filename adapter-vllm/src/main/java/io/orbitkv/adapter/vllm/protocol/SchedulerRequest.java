@@ -52,9 +52,10 @@ public sealed interface SchedulerRequest {
    * @param blockTokens tokens of one block
    * @param deferMillis how long a request may be deferred while the SSD is read; 0 for not at all
    * @param saves whether blocks are saved
+   * @param departures whether it is to be told which blocks leave the cache
    */
   record Attach(String instance, long incarnation, Digest namespace, int ranks, int shardBytes, int blockTokens,
-      int deferMillis, boolean saves) implements SchedulerRequest {}
+      int deferMillis, boolean saves, boolean departures) implements SchedulerRequest {}
 
   /**
    * Asks how many tokens of a waiting request can be loaded. May be asked again at any time, also with another number

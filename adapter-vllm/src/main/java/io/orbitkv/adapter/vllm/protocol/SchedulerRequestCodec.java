@@ -38,7 +38,7 @@ public final class SchedulerRequestCodec {
         });
       }
       case SchedulerRequest.Attach attach -> {
-        out.message(3, 8);
+        out.message(3, 9);
         out.text(attach.instance());
         out.int64(attach.incarnation());
         out.digest(attach.namespace());
@@ -47,6 +47,7 @@ public final class SchedulerRequestCodec {
         out.int64(attach.blockTokens());
         out.int64(attach.deferMillis());
         out.bool(attach.saves());
+        out.bool(attach.departures());
       }
       case SchedulerRequest.Lookup lookup -> {
         out.message(4, 5);
@@ -114,10 +115,10 @@ public final class SchedulerRequestCodec {
             texts(in, "adapterPaths"), facts(in));
       }
       case 3 -> {
-        in.message("Attach", 8);
+        in.message("Attach", 9);
         yield new SchedulerRequest.Attach(in.text("instance"), in.int64("incarnation"), in.digest("namespace"),
             in.int32("ranks"), in.int32("shardBytes"), in.int32("blockTokens"), in.int32("deferMillis"),
-            in.bool("saves"));
+            in.bool("saves"), in.bool("departures"));
       }
       case 4 -> {
         in.message("Lookup", 5);

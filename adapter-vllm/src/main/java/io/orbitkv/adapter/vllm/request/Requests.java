@@ -2,6 +2,7 @@ package io.orbitkv.adapter.vllm.request;
 
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.core.lookup.Questions;
@@ -11,6 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.SequencedSet;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
 /**
@@ -30,6 +32,7 @@ public final class Requests implements AutoCloseable {
   private final RequestTable table;
   private final SaveTable saves;
   private final Lookups lookups;
+  private final Supplier<Departures> departures;
   /** Requests that may have blocks to save, those that have waited longest first. */
   private final SequencedSet<EngineRequest> unsaved = new LinkedHashSet<>();
   /** Of the next plan. */
@@ -42,18 +45,20 @@ public final class Requests implements AutoCloseable {
    *
    * @param spec what the scheduler stated
    * @param questions asks the cache
+   * @param departures what has been heard of blocks that left the cache, each time anew
    * @param numbers for saves and series
    * @param clock nanoseconds, as {@link System#nanoTime}
    * @param random for masks of generations; nobody can guess it
    */
-  public Requests(SchedulerSpec spec, Questions questions, Numbers numbers, LongSupplier clock,
-      RandomGenerator random) {
-    this(spec, questions, numbers, clock, random, RequestLimits.DEFAULT);
+  public Requests(SchedulerSpec spec, Questions questions, Supplier<Departures> departures, Numbers numbers,
+      LongSupplier clock, RandomGenerator random) {
+    this(spec, questions, departures, numbers, clock, random, RequestLimits.DEFAULT);
   }
 
-  Requests(SchedulerSpec spec, Questions questions, Numbers numbers, LongSupplier clock, RandomGenerator random,
-      RequestLimits limits) {
+  Requests(SchedulerSpec spec, Questions questions, Supplier<Departures> departures, Numbers numbers,
+      LongSupplier clock, RandomGenerator random, RequestLimits limits) {
     this.spec = spec;
+    this.departures = departures;
     this.numbers = numbers;
     this.random = random;
     this.limits = limits;
@@ -101,7 +106,7 @@ public final class Requests implements AutoCloseable {
     step.allocated().forEach(this::allocated);
     step.advanced().forEach(this::advanced);
     save(step.room());
-    SchedulerReply.Plan plan = orders.plan();
+    SchedulerReply.Plan plan = orders.plan(generation.hashes(departures.get()));
     orders = new Orders();
     return plan;
   }

@@ -6,6 +6,7 @@ import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
 import io.orbitkv.adapter.vllm.request.Requests;
 import io.orbitkv.adapter.vllm.request.SchedulerSpec;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.Namespace;
 import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
@@ -17,6 +18,7 @@ import io.orbitkv.core.adapter.SchedulerAttachment;
 import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.identity.EngineStatement;
 import io.orbitkv.core.identity.Identities;
+import io.orbitkv.core.lookup.SessionDepartures;
 import io.orbitkv.core.lookup.SessionQuestions;
 import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.Protocol;
@@ -26,6 +28,7 @@ import java.io.IOException;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 
 /**
  * One connection, from its first word until nothing is held for it: that of the scheduler, which attaches, or that of a
@@ -153,7 +156,11 @@ final class Conversation implements Conversations.Conversation {
       attached = attach;
       SessionQuestions questions =
           new SessionQuestions(endpoint.cacheThread(), attachment::session, endpoint.faults(), System::nanoTime);
-      requests = new Requests(spec, questions, endpoint.numbers(), System::nanoTime, new SecureRandom());
+      Supplier<Departures> departures = attach.departures()
+          ? new SessionDepartures(endpoint.cacheThread(), questions::session, endpoint.faults(), System::nanoTime)
+          : () -> SessionDepartures.NONE;
+      requests =
+          new Requests(spec, questions, departures, endpoint.numbers(), System::nanoTime, new SecureRandom());
     }
     return new SchedulerReply.Attached(attachment.attach(ATTACH_LIMIT));
   }

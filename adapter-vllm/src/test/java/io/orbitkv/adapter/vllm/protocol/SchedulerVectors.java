@@ -25,8 +25,8 @@ final class SchedulerVectors {
       new SchedulerRequest.Identify(
           "/models/llama", Optional.of(Digest.sha256(new byte[] {1})), List.of(), List.of()),
       new SchedulerRequest.Attach(
-          "llama/0", 0x1234_5678_9abc_def0L, Digest.sha256(new byte[] {2}), 2, 1_048_576, 32, 1000, true),
-      new SchedulerRequest.Attach("llama/0", -1, Digest.ZERO, 1, 1, 1, 0, false),
+          "llama/0", 0x1234_5678_9abc_def0L, Digest.sha256(new byte[] {2}), 2, 1_048_576, 32, 1000, true, true),
+      new SchedulerRequest.Attach("llama/0", -1, Digest.ZERO, 1, 1, 1, 0, false, false),
       new SchedulerRequest.Lookup("cmpl-1", 32, 100, 0, chain(3)),
       new SchedulerRequest.Lookup("cmpl-1", 0, 100, 3, chain(0)),
       new SchedulerRequest.Step(
@@ -53,8 +53,8 @@ final class SchedulerVectors {
       new SchedulerReply.Plan(
           List.of(new SchedulerReply.Load("cmpl-1", 5, 1, new int[] {5, 70_000})),
           List.of(new SchedulerReply.Save(4_294_967_297L, "cmpl-3", 4_294_967_298L, 2, chain(1), 2, new int[] {9})),
-          new long[] {7, 8}, new long[] {4_294_967_296L}),
-      new SchedulerReply.Plan(List.of(), List.of(), new long[0], new long[0]),
+          new long[] {7, 8}, new long[] {4_294_967_296L}, false, chain(2)),
+      new SchedulerReply.Plan(List.of(), List.of(), new long[0], new long[0], true, chain(0)),
       new SchedulerReply.ResetDone(true),
       new SchedulerReply.ResetDone(false),
       new SchedulerReply.Counted(Map.of("loads", 3L, "hit_tokens", 4_294_967_296L)),

@@ -213,9 +213,12 @@ class SaveTest {
   void blocksThatWaitForRoom_areGivenUpWithTheirPages() {
     scheduler.new Step().advance("a", 8, 0, chain(1, 2), 0, 10, 11).room(0).plan();
     scheduler.new Step().advance("b", 8, 0, chain(2, 2), 0, 20, 21).room(0).plan();
-    scheduler.preempt("a");
-    assertThat(scheduler.finish("b").saves()).isEmpty();
+    Scheduler.Step step = scheduler.new Step().room(0);
+    step.preempted.add("a");
+    step.finished.add("b");
+    step.plan();
     assertThat(scheduler.count("unsaved_blocks")).isEqualTo(2);
+    assertThat(scheduler.new Step().plan().saves()).isEmpty();
     scheduler.allocate("a", 0, 30, 31);
     assertSave(only(scheduler.advance("a", 8, 2, NO_HASHES, 2)), 0, chain(1, 2), 0, 30, 31);
   }

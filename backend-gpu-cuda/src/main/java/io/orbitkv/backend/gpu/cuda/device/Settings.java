@@ -21,20 +21,23 @@ import java.util.TreeSet;
  * @param kernelBlocks how many multiprocessors the kernel copies on
  * @param yield how long a portion of a save waits for loads at most
  * @param saveRate most bytes a second that are saved, if bounded
+ * @param savePortion bytes of a save that are with the GPU as one
+ * @param savePortions how many such portions are with the GPU at a time
  * @param checksumThreads how many threads sum what was saved
  * @param pinChunk bytes that are pinned at a time
  * @param drainLimit how long a transfer may take before nothing is known of it
  */
 record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int streams, int kernelBlocks,
-    Duration yield, Optional<ByteSize> saveRate, int checksumThreads, long pinChunk, Duration drainLimit) {
+    Duration yield, Optional<ByteSize> saveRate, long savePortion, int savePortions, int checksumThreads, long pinChunk, Duration drainLimit) {
 
   private static final Set<String> NAMES = Set.of("driver", "loads", "saves", "bands", "streams", "kernel-blocks",
-      "yield-millis", "save-rate", "checksum-threads", "pin-chunk", "drain-seconds");
+      "yield-millis", "save-rate", "save-portion", "save-portions", "checksum-threads", "pin-chunk", "drain-seconds");
 
   private static final int MAX_BANDS = 512;
   private static final int MAX_STREAMS = 16;
   private static final int MAX_KERNEL_BLOCKS = 256;
   private static final int MAX_THREADS = 64;
+  private static final int MAX_SAVE_PORTIONS = 64;
   private static final int MAX_DRAIN_SECONDS = 600;
   private static final int MAX_YIELD_MILLIS = 1000;
   /** The largest shard has less, so none lies in more than two chunks of the default size or larger. */
@@ -56,6 +59,8 @@ record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int st
         number(settings, "kernel-blocks", 4, MAX_KERNEL_BLOCKS),
         Duration.ofMillis(number(settings, "yield-millis", 0, 2, MAX_YIELD_MILLIS)),
         rate == null ? Optional.empty() : Optional.of(size("save-rate", rate, MIN_PIN_CHUNK)),
+        size("save-portion", settings.getOrDefault("save-portion", "32MiB"), MIN_PIN_CHUNK).bytes(),
+        number(settings, "save-portions", 3, MAX_SAVE_PORTIONS),
         number(settings, "checksum-threads", defaultThreads(), MAX_THREADS),
         size("pin-chunk", settings.getOrDefault("pin-chunk", "256MiB"), MIN_PIN_CHUNK).bytes(),
         Duration.ofSeconds(number(settings, "drain-seconds", 20, MAX_DRAIN_SECONDS)));
