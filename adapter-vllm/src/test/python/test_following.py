@@ -41,8 +41,7 @@ class FollowingTest(unittest.TestCase):
         self.client = FakeClient()
         self.pages = _Pages()
         parts: Any = mock.Mock()
-        parts.introduction.take.return_value = self.client
-        parts.introduction.close.return_value = None
+        parts.introduction.client = self.client
         self.half = WorkerHalf(
             agent=parts.agent, introduction=parts.introduction, pool=Pool(0, 0, ()), pages=self.pages,
             rendezvous=parts.rendezvous)

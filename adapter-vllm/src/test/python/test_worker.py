@@ -181,15 +181,10 @@ class WorkerTest(unittest.TestCase):
         """Waits for the agent, which then has ample time for everything, so that a busy machine fails no test."""
         worker = connector._worker
         assert worker is not None
-
-        def met() -> bool:
-            worker.poll()
-            return worker._courier.has_client and not worker._courier.has_lost_agent
-
-        self.until(met)
-        client = worker._courier._client
-        assert client is not None
-        client._deadline_s = 10.0
+        self.until(lambda: worker._introduction.client is not None)
+        courier = worker._agent()
+        assert courier is not None
+        courier.client._deadline_s = 10.0
 
     def until(self, condition: Callable[[], Any]) -> None:
         end = time.monotonic() + _LIMIT_S
@@ -352,10 +347,11 @@ class WorkerTest(unittest.TestCase):
         self.drained(engine)
         engine.require_empty()
         self.assertTrue(engine.scheduler.reset_prefix_cache())
-        client = worker._courier._client
-        if client is not None:
-            client.release(0)
-        self.introduced(workers.connectors[0])
+        courier = worker._courier
+        assert courier is not None
+        # Nothing is under way, so that its thread says nothing.
+        courier.client.release(0)
+        self.until(courier.client.connect)
         self.compute(engine, workers.memories, _PROMPT, 4)
         self.require_loaded(engine, workers, _PROMPT, 4)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 import time
 from typing import TYPE_CHECKING, Callable, Optional, Protocol, Union
@@ -28,9 +27,6 @@ _END_S = 2.0
 _PAUSE_S = 0.05
 _INTRODUCTION_S = 10.0
 
-_GONE_S = 1.0
-"""How long an agent that is lost may take to be gone."""
-
 _FOLLOWING_S = 1.0
 """So long saves wait for the engine; then the agent does, whatever that costs. Loads in each step move what both wait for."""
 
@@ -44,10 +40,7 @@ class AgentProcess(Protocol):
 
 
 class Introduction:
-    """Has the agent know this rank, in the background: at first that takes as long as reading the model's files does.
-
-    An agent that was started again answers slowly at first too, and no step of the engine has to wait for that.
-    """
+    """Has the agent know this rank, in the background: it takes as long as reading the model's files does."""
 
     def __init__(
         self, agent: AgentProcess, adapter: AdapterClient, connect: Callable[[bytes], AgentClient]
@@ -58,45 +51,33 @@ class Introduction:
         self._connect = connect
         self._closing = threading.Event()
         self._client: Optional[AgentClient] = None
-        self._lost: queue.SimpleQueue[Optional[AgentClient]] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="orbitkv-introduction", daemon=True)
         self._thread.start()
 
-    def take(self) -> Optional[AgentClient]:
-        """Returns the client that the agent knows, as soon as there is one, for the caller alone."""
-        client, self._client = self._client, None
-        return client
+    @property
+    def client(self) -> Optional[AgentClient]:
+        """The client that the agent knows, as soon as there is one: its user's alone from then on."""
+        return self._client
 
-    def again(self, client: AgentClient) -> None:
-        """Takes back a client that has lost its agent, until the agent, or the next one, knows it again."""
-        self._lost.put(client)
-
-    def close(self) -> Optional[AgentClient]:
-        """Goes no further, and returns the client that nobody else has, if there is one."""
+    def close(self) -> None:
+        """Goes no further."""
         self._closing.set()
-        self._lost.put(None)
         self._thread.join()
-        return self.take()
 
     def _run(self) -> None:
-        client = self._made()
-        self._adapter.close()
-        while client is not None:
-            while not self._closing.is_set() and not self._connected(client):
-                self._closing.wait(_PAUSE_S)
-            self._client = client
-            client = self._lost.get()
-
-    def _made(self) -> Optional[AgentClient]:
+        client: Optional[AgentClient] = None
         while not self._closing.is_set():
-            if self._agent.wait(_PAUSE_S):
+            if not self._agent.wait(_PAUSE_S):
+                continue
+            if client is None:
                 namespace = self._adapter.namespace()
-                if namespace is not None:
-                    return self._connect(namespace)
-        return None
-
-    def _connected(self, client: AgentClient) -> bool:
-        return self._agent.wait(_PAUSE_S) and client.connect(deadline_s=_INTRODUCTION_S)
+                client = None if namespace is None else self._connect(namespace)
+            elif client.connect(deadline_s=_INTRODUCTION_S):
+                self._client = client
+                break
+            else:
+                self._closing.wait(_PAUSE_S)
+        self._adapter.close()
 
 
 class WorkerHalf:
@@ -117,8 +98,9 @@ class WorkerHalf:
         self._pool = pool
         self._pages = pages
         self._rendezvous = rendezvous
-        self._courier = Courier()
-        self._lost_at: Optional[float] = None
+        self._courier: Optional[Courier] = None
+        self._untold: list[SaveOrder] = []
+        """Saves of before there was a courier: their hashes belong to their series."""
         self._fresh: list[Union[SaveOrder, int]] = []
         """Saves, and series that end with them, that nothing is known of yet."""
         self._following: list[Union[SaveOrder, int]] = []
@@ -134,6 +116,8 @@ class WorkerHalf:
     def under_way(self) -> tuple[int, int]:
         """Loads and saves that are not reported yet."""
         waiting = sum(isinstance(order, SaveOrder) for order in self._fresh + self._following)
+        if self._courier is None:
+            return 0, waiting
         return self._courier.loads, self._courier.saves + waiting
 
     def start_loads(self, orders: Orders) -> None:
@@ -143,11 +127,14 @@ class WorkerHalf:
             self._failed.add(name)
         if not orders.loads:
             return
-        self._meet_agent()
+        courier = self._agent()
         # Behind the last steps that used these pages. Saves that follow the engine then follow it to here.
         self._pages.follow_engine()
         for order in orders.loads:
-            self._courier.load(order)
+            if courier is None:
+                self._load_ended(order, 0)
+            else:
+                courier.load(order)
 
     def start_saves(self, orders: Orders) -> None:
         """Takes the saves of a step, whose forward was begun."""
@@ -172,25 +159,32 @@ class WorkerHalf:
 
     def _begin_saves(self) -> None:
         orders, self._following = self._following, []
-        self._meet_agent()
+        courier = self._agent()
         for order in orders:
-            if isinstance(order, int):
-                self._courier.forget(order)
+            if courier is not None:
+                if isinstance(order, int):
+                    courier.forget(order)
+                else:
+                    courier.save(order)
+            elif isinstance(order, int):
+                self._untold = [untold for untold in self._untold if untold.series != order]
             else:
-                self._courier.save(order)
+                self._untold.append(order._replace(pages=()))
+                if order.pages:
+                    self._save_ended(order, 0)
 
     def poll(self) -> KVConnectorTransferResults:
         """Returns requests whose loads ended since the last call, each once."""
         from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorTransferResults
 
         self._advance_saves()
-        self._meet_agent()
-        for end in self._courier.take():
-            if isinstance(end, LoadEnd):
-                self._stats.count("load_microseconds", round(1e6 * end.seconds))
-                self._load_ended(end.order, end.blocks)
-            else:
-                self._save_ended(end.order, end.blocks)
+        if self._courier is not None and (self._courier.loads or self._courier.saves):
+            for end in self._courier.take():
+                if isinstance(end, LoadEnd):
+                    self._stats.count("load_microseconds", round(1e6 * end.seconds))
+                    self._load_ended(end.order, end.blocks)
+                else:
+                    self._save_ended(end.order, end.blocks)
         results = KVConnectorTransferResults(finished_recving=self._finished, failed_recving=self._failed)
         self._finished, self._failed = set(), set()
         return results
@@ -216,30 +210,21 @@ class WorkerHalf:
 
     def close(self) -> None:
         """Ends the agent in order, and takes the pages back. Idempotent."""
-        client = self._introduction.close() or self._courier.part()
-        if client is not None:
-            client.close(deadline_s=_DRAIN_S)
+        self._introduction.close()
+        courier, self._courier = self._agent(), None
+        if courier is not None:
+            courier.close().close(deadline_s=_DRAIN_S)
         self._process.close(_END_S)
         self._pages.close()
         self._rendezvous.leave()
 
-    def _meet_agent(self) -> None:
-        """Has the client of an agent that knows this rank, and has that introduced anew when the agent is lost."""
-        courier = self._courier
-        if not courier.has_client:
-            client = self._introduction.take()
-            if client is not None:
-                courier.join(client)
-        elif not courier.has_lost_agent:
-            self._lost_at = None
-        elif self._lost_at is None:
-            self._lost_at = time.monotonic()
-        # An agent that was killed is seen to be gone soon, and what was under way with it: no request waits for the next.
-        elif not (courier.loads or courier.saves) or time.monotonic() - self._lost_at > _GONE_S:
-            client = courier.part()
-            assert client is not None
-            self._introduction.again(client)
-            self._lost_at = None
+    def _agent(self) -> Optional[Courier]:
+        if self._courier is None and self._introduction.client is not None:
+            self._courier = Courier(self._introduction.client)
+            for order in self._untold:
+                self._courier.save(order)
+            self._untold = []
+        return self._courier
 
     def _load_ended(self, order: LoadOrder, blocks: int) -> None:
         self._reports.loads[order.request] = Ended(1, blocks)

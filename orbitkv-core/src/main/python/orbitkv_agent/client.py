@@ -46,11 +46,8 @@ class Answer(msgspec.Struct, frozen=True):
         return self.dram_blocks + self.ssd_blocks if self.lease is not None else 0
 
 
-_MAX_POSTED = 256
+_MAX_POSTED = 64
 """Requests that are posted and not answered. Their answers fit into any socket."""
-
-_POSTING_S = 0.1
-"""How long a request that is posted may find no room in the socket."""
 
 _NO_AGENT = Answer(Standing.MISS, reason="NO_AGENT")
 
@@ -78,15 +75,18 @@ class Finished(msgspec.Struct, frozen=True):
         return self.transfer.pages[self.blocks :] if self.transfer.is_load else ()
 
 
-class _Posted(NamedTuple):
-    """A request whose answer nobody waits for."""
+class _PostedSave(NamedTuple):
+    transfer: Transfer
+    request: messages.Save
+    whole: bytes
+    """The chain of its series, from the start."""
 
-    request: Request
+
+class _Posted(NamedTuple):
+    """A request whose answer nobody waits for; without a save, its answer says nothing."""
+
+    save: Optional[_PostedSave]
     deadline: float
-    transfer: Optional[Transfer] = None
-    """What it starts, if it starts something."""
-    whole: bytes = b""
-    """Of a save, the chain of its series, from the start."""
 
 
 class _Session(NamedTuple):
@@ -102,7 +102,7 @@ class _Session(NamedTuple):
         return bool(self.by_number or self.posted)
 
     def posted_transfers(self) -> list[Transfer]:
-        return [posted.transfer for posted in self.posted if posted.transfer is not None]
+        return [posted.save.transfer for posted in self.posted if posted.save is not None]
 
 
 class _RefusedError(Exception):
@@ -234,24 +234,6 @@ class AgentClient:
         # The request may have arrived though its answer did not.
         return transfer if transfer in self._doubtful else None
 
-    def post_load(
-        self, lease: int, pages: Sequence[int], *, first_block: int = 0, deadline_s: Optional[float] = None
-    ) -> Optional[Transfer]:
-        """Asks for a load and does not wait for the answer: ``progress`` reports it in any case, with no blocks if the
-        agent did not begin. Nothing: it was not asked, and no page is touched.
-
-        The answer has to come within ``deadline_s``. What is posted waits for a connection only if there is none, and
-        is not asked if too much that was posted is not answered.
-        """
-        try:
-            request = messages.Load(lease, first_block, _ints(pages))
-        except (TypeError, ValueError, OverflowError, struct.error) as e:
-            _LOG.error("not asked: %s", e)
-            return None
-        if not self.connect(deadline_s=deadline_s):
-            return None
-        return self._post_transfer(self._transfer(True, pages), request, deadline_s)
-
     def save(
         self,
         chain: Chain,
@@ -310,14 +292,14 @@ class AgentClient:
         transfer = self._transfer(False, pages)
         told = self._series.told(series)
         request = messages.Save(series, told, whole[told * HASH_BYTES :], first_block, numbers)
-        begun = self._post_transfer(transfer, request, deadline_s, whole)
+        posted = self._post(request, deadline_s, _PostedSave(transfer, request, whole))
         self._series.tell(series)
-        return begun
+        return transfer if posted or transfer in self._doubtful else None
 
     def forget(self, series: int, *, deadline_s: Optional[float] = None) -> None:
         """States that no save of a series follows, and does not wait for the answer."""
         if self._series.forget(series):
-            self._post(_Posted(messages.Forget(series), self._deadline(deadline_s)))
+            self._post(messages.Forget(series), deadline_s)
 
     def layer_ready(
         self, transfer: Transfer, layer: int, *, wait_s: float = 0.0, deadline_s: Optional[float] = None
@@ -330,46 +312,30 @@ class AgentClient:
         reply = self._ask(lambda: messages.LayerReady(number, layer, millis), deadline_s, millis / 1000)
         return reply.standing if isinstance(reply, messages.Layer) else LayerStanding.FAILED
 
-    def progress(
-        self, *, wait_s: float = 0.0, deadline_s: Optional[float] = None, post: bool = False
-    ) -> list[Finished]:
-        """Returns the transfers that are drained, each once, and waits a while for the first.
-
-        With ``post`` it is the agent's answer that it waits a while for, and if that does not come, a later call returns
-        it; and it does not connect.
-        """
-        if self._session is not None and self._session.is_copying and not self._settled:
-            if post or (wait_s <= 0 and self._session.posted):
-                self._guarded(lambda session: self._take_arrived(session, 0.0))
-                if self._post_progress(deadline_s) and wait_s > 0:
-                    self._guarded(lambda session: self._take_arrived(session, wait_s))
-            else:
-                millis = _millis(wait_s)
-                reply = self._ask(lambda: messages.Progress(millis), deadline_s, millis / 1000)
-                if isinstance(reply, messages.Finished) and self._session is not None:
-                    self._take_finished(self._session, reply)
+    def progress(self, *, wait_s: float = 0.0, deadline_s: Optional[float] = None) -> list[Finished]:
+        """Returns the transfers that are drained, each once, and waits a while for the first."""
+        finished: list[Finished] = []
+        if wait_s <= 0 and self._session is not None and self._session.posted:
+            self._guarded(self._take_arrived)
+        if wait_s <= 0 and self._session is not None and self._session.posted:
+            # What is asked now would be answered after those: the next time, then.
+            pass
+        elif self._session is not None and self._session.is_copying and not self._settled:
+            millis = _millis(wait_s)
+            reply = self._ask(lambda: messages.Progress(millis), deadline_s, millis / 1000)
+            if isinstance(reply, messages.Finished) and self._session is not None:
+                count = len(reply.loads)
+                numbers = struct.unpack(f">{count}q", reply.transfers)
+                blocks = struct.unpack(f">{count}i", reply.blocks)
+                for number, arrived in zip(numbers, blocks):
+                    transfer = self._session.by_number.pop(number, None)
+                    if transfer is not None:
+                        finished.append(Finished(transfer, arrived))
         elif self._doubtful:
-            self._settle(deadline_s, connect=not post)
-        finished, self._settled = self._settled, []
+            self._settle(deadline_s)
+        finished += self._settled
+        self._settled = []
         return finished
-
-    def _post_progress(self, deadline_s: Optional[float]) -> bool:
-        """Asks once at a time. Returns whether an answer is on its way."""
-        session = self._session
-        if session is None or not session.is_copying:
-            return False
-        if any(isinstance(posted.request, messages.Progress) for posted in session.posted):
-            return True
-        return self._post(_Posted(messages.Progress(0), self._deadline(deadline_s)))
-
-    def _take_finished(self, session: _Session, reply: messages.Finished) -> None:
-        count = len(reply.loads)
-        numbers = struct.unpack(f">{count}q", reply.transfers)
-        blocks = struct.unpack(f">{count}i", reply.blocks)
-        for number, arrived in zip(numbers, blocks):
-            transfer = session.by_number.pop(number, None)
-            if transfer is not None:
-                self._settled.append(Finished(transfer, arrived))
 
     def cancel(self, transfer: Transfer, *, deadline_s: Optional[float] = None) -> None:
         """Drops the interest in what a transfer brings. It is reported when its copies are drained, as failed."""
@@ -477,38 +443,33 @@ class AgentClient:
         self._breaker.succeeded()
         return True
 
-    def _deadline(self, deadline_s: Optional[float]) -> float:
-        return time.monotonic() + (self._deadline_s if deadline_s is None else deadline_s)
-
-    def _post_transfer(
-        self, transfer: Transfer, request: Request, deadline_s: Optional[float], whole: bytes = b""
-    ) -> Optional[Transfer]:
-        posted = self._post(_Posted(request, self._deadline(deadline_s), transfer, whole))
-        return transfer if posted or transfer in self._doubtful else None
-
-    def _post(self, posted: _Posted) -> bool:
+    def _post(
+        self, request: Request, deadline_s: Optional[float], save: Optional[_PostedSave] = None
+    ) -> bool:
         """Sends a request whose answer is taken later. Returns whether the connection took it."""
-        if self._session is not None and len(self._session.posted) >= _MAX_POSTED:
-            self._guarded(lambda session: self._take_arrived(session, 0.0))
-            if self._session is not None and len(self._session.posted) >= _MAX_POSTED:
-                return False
-        return self._guarded(lambda session: self._send(session, posted))
+        deadline = time.monotonic() + (self._deadline_s if deadline_s is None else deadline_s)
 
-    def _send(self, session: _Session, posted: _Posted) -> None:
+        def post(session: _Session) -> None:
+            if len(session.posted) >= _MAX_POSTED:
+                self._take_answers(session, deadline)
+            self._send(session, request, _Posted(save, deadline))
+
+        return self._guarded(post)
+
+    def _send(self, session: _Session, request: Request, posted: _Posted) -> None:
         # From here on it may have arrived, whatever becomes of the connection.
         session.posted.append(posted)
         try:
-            session.connection.send(posted.request, min(posted.deadline, time.monotonic() + _POSTING_S))
+            session.connection.send(request, posted.deadline)
         except ValueError as e:
             _LOG.error("not asked: %s", e)
             session.posted.pop()
-            if posted.transfer is not None:
-                self._settled.append(Finished(posted.transfer, 0))
+            if posted.save is not None:
+                self._settled.append(Finished(posted.save.transfer, 0))
 
-    def _take_arrived(self, session: _Session, wait_s: float) -> None:
-        """Takes those answers to posted requests that are there, or come within so long."""
-        end = time.monotonic() + wait_s
-        while session.posted and session.connection.readable(max(0.0, end - time.monotonic()) if wait_s > 0 else 0.0):
+    def _take_arrived(self, session: _Session) -> None:
+        """Takes those answers to posted requests that are there."""
+        while session.posted and session.connection.readable():
             self._take_answer(session, time.monotonic() + self._deadline_s)
         if session.posted and time.monotonic() > session.posted[0].deadline:
             raise TimeoutError("what was posted is not answered by its deadline")
@@ -521,27 +482,26 @@ class AgentClient:
     def _take_answer(self, session: _Session, deadline: float) -> None:
         reply = session.connection.answer(deadline)
         posted = session.posted.popleft()
-        transfer, request = posted.transfer, posted.request
-        if transfer is None:
-            if isinstance(reply, messages.Finished):
-                self._take_finished(session, reply)
+        save = posted.save
+        if save is None:
             return
         if isinstance(reply, messages.Started) and reply.transfer != 0:
-            session.by_number[reply.transfer] = transfer
+            session.by_number[reply.transfer] = save.transfer
             return
         if isinstance(reply, messages.Refused):
-            if isinstance(request, messages.Save):
-                if request.known > 0:
-                    # It may have forgotten the series, among too many, or have refused the save that stated it.
-                    again = messages.Save(request.series, 0, posted.whole, request.first_block, request.pages)
-                    self._send(session, posted._replace(request=again, deadline=deadline))
-                    return
-                self._series.untell(request.series)
-            _LOG.warning("%s was refused: %s", type(request).__name__, reply.message)
+            if save.request.known > 0:
+                # It may have forgotten the series, among too many, or have refused the save that stated it.
+                request = messages.Save(
+                    save.request.series, 0, save.whole, save.request.first_block, save.request.pages
+                )
+                self._send(session, request, _Posted(save._replace(request=request), deadline))
+                return
+            self._series.untell(save.request.series)
+            _LOG.warning("Save was refused: %s", reply.message)
         elif not isinstance(reply, messages.Started):
-            self._doubtful.append(transfer)
+            self._doubtful.append(save.transfer)
             raise MalformedError(f"reply: expected Started, found {type(reply).__name__}")
-        self._settled.append(Finished(transfer, 0))
+        self._settled.append(Finished(save.transfer, 0))
 
     def _connect(self, deadline: float) -> Optional[_Session]:
         """Connects; nothing if it is too early to try again."""
@@ -564,11 +524,11 @@ class AgentClient:
         _LOG.info("connected to the agent at %s%s", self._path, "" if opened.attached else ", which has no cache yet")
         return self._session
 
-    def _settle(self, deadline_s: Optional[float], connect: bool) -> None:
+    def _settle(self, deadline_s: Optional[float]) -> None:
         """Finds out what has become of the transfers that were under way when a connection broke."""
         if self._doubtful_agent is not None and self._doubtful_agent.is_gone():
             self._give_back()
-        elif self._session is None and connect:
+        elif self._session is None:
             # Connecting settles them; the question itself is of no interest.
             self._ask(lambda: messages.Progress(0), deadline_s)
 

@@ -15,8 +15,6 @@ from orbitkv_wire.messages import MAX_FRAME_BYTES, Message, Reply, Request
 
 _HEADER = struct.Struct(">I")
 _READ_BYTES = 64 * 1024
-_SELECT_LIMIT = 1024
-"""Descriptors from here on are none that select can wait for."""
 
 _T = TypeVar("_T")
 _C = TypeVar("_C", bound="Connection")
@@ -94,11 +92,8 @@ class Connection:
         self.send(request, deadline)
         return self._receive(self._replies, deadline)
 
-    def readable(self, wait_s: float = 0.0) -> bool:
-        """Whether something has arrived, be it the connection's end, or does within so long."""
-        # Poll knows milliseconds only.
-        if wait_s > 0 and self._socket.fileno() < _SELECT_LIMIT:
-            return bool(select.select((self._socket,), (), (), wait_s)[0])
+    def readable(self) -> bool:
+        """Whether something has arrived, be it the connection's end."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(0))
