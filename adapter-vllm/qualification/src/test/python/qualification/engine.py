@@ -381,13 +381,13 @@ class Served:
 
     # The state of the engine.
 
-    def settle(self, limit: float = 10.0) -> int:
+    def settle(self, limit: float = 30.0) -> int:
         """Steps until nothing is under way, and tells how many blocks are not free then: 0, or there is a leak."""
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
             self.step()
             pinned = self._core.scheduler.connector is not None and (
-                self._core.scheduler.connector.has_pending_block_frees())
+                self._core.scheduler.connector.has_pending_push_work())
             if not self._core.scheduler.has_requests() and not self._core.batch_queue and not pinned:
                 break
         pool = self._core.scheduler.kv_cache_manager.block_pool

@@ -412,6 +412,8 @@ class Faults(Group):
         try:
             self.engine.submit(goes_on)
             self.engine.until(goes_on.name, Stage.ENDED)
+            # Longer than a worker waits for an answer.
+            time.sleep(1.5)
         finally:
             os.kill(agent, signal.SIGCONT)
         scenario.same(self.engine.settings, self.engine.run(), waits, goes_on)
