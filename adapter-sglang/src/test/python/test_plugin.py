@@ -72,7 +72,7 @@ class PluginTest(unittest.TestCase):
 
     def test_a_hook_that_is_not_in_place_is_named(self) -> None:
         wrapped = PrefillAdder.add_one_req
-        with mock.patch.object(PrefillAdder, "add_one_req", wrapped.__wrapped__):  # type: ignore[attr-defined]
+        with mock.patch.object(PrefillAdder, "add_one_req", wrapped.__wrapped__):
             self.assertEqual(["sglang.srt.managers.schedule_policy.PrefillAdder.add_one_req"], hooks.missing())
         with mock.patch.object(hooks, "TARGETS", ("sglang.srt.managers.schedule_policy.Nobody.nothing",)):
             self.assertEqual(["sglang.srt.managers.schedule_policy.Nobody.nothing"], hooks.missing())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unittest
 
 import torch
+from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool
 
 import engine
 from orbitkv_sglang.pools import PoolError, pages_of, pages_of_slots
@@ -29,7 +30,7 @@ class PagesTest(unittest.TestCase):
         self.assertEqual(engine.LAYERS * engine.PAGE * (48 + 16) * 2, pages.shard_bytes)
 
     def test_other_pools_are_refused(self) -> None:
-        class Other(engine.MHATokenToKVPool):
+        class Other(MHATokenToKVPool):
             """May keep its bytes elsewhere."""
 
         pool = engine.mha_pool(7)

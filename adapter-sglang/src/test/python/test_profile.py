@@ -25,7 +25,8 @@ def _context(**changes: Any) -> Any:
     for name in list(changes):
         if hasattr(params, name):
             setattr(params, name, changes.pop(name))
-    return SimpleNamespace(**({"params": params, "is_hybrid_ssm": False, "is_dsa": False, "is_hybrid_swa": False} | changes))
+    plain = {"params": params, "is_hybrid_ssm": False, "is_dsa": False, "is_hybrid_swa": False}
+    return SimpleNamespace(**(plain | changes))
 
 
 class ProfileTest(unittest.TestCase):

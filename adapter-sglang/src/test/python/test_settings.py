@@ -15,11 +15,12 @@ class SettingsTest(unittest.TestCase):
 
     def test_what_is_set_is_there(self) -> None:
         text = (
-            '{"dram": "64GiB", "ssd": "/var/cache/orbitkv:200GiB", "engine_id": "qwen-0", "scope": "a", "pending_ms": 0,'
-            ' "saves": false, "agent_command": ["/opt/orbitkv"], "runtime_dir": "/dev/shm/x"}'
+            '{"dram": "64GiB", "ssd": "/var/cache/orbitkv:200GiB", "engine_id": "qwen-0", "scope": "a",'
+            ' "pending_ms": 0, "saves": false, "agent_command": ["/opt/orbitkv"], "runtime_dir": "/dev/shm/x"}'
         )
         settings = Settings.parse(text)
-        self.assertEqual(("64GiB", "/var/cache/orbitkv:200GiB", "qwen-0"), (settings.dram, settings.ssd, settings.engine_id))
+        self.assertEqual(("64GiB", "/var/cache/orbitkv:200GiB"), (settings.dram, settings.ssd))
+        self.assertEqual(("qwen-0", "a"), (settings.engine_id, settings.scope))
         self.assertEqual((0, False, ["/opt/orbitkv"]), (settings.pending_ms, settings.saves, settings.agent_command))
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write(text)

@@ -30,7 +30,7 @@ class FakeClient:
     def load(self, lease: int, pages: tuple[int, ...], *, first_block: int) -> Optional[Transfer]:
         return self._started(True, pages, ("load", lease, first_block))
 
-    def post_save(
+    def save(
         self, hashes: bytes, first_block: int, pages: tuple[int, ...], *, series: int, known: int
     ) -> Optional[Transfer]:
         return self._started(False, pages, ("save", series, known, hashes))

@@ -121,8 +121,10 @@ class AdapterClient:
         return self.ready or bool(self._guarded(self._prepared, deadline_s))
 
     def lookup(self, request: str, own_blocks: int, last: bytes, chain: Callable[[], bytes]) -> messages.Matched:
-        """Asks what the cache has behind the engine's own blocks. ``chain`` returns all hashes, the last being ``last``;
-        it is called if the agent does not know them."""
+        """Asks what the cache has behind the engine's own blocks.
+
+        ``chain`` returns all hashes, the last being ``last``; it is called if the agent does not know them.
+        """
         if not self.prepare():
             return NOTHING
 

@@ -1,7 +1,7 @@
 """What blocks of this engine belong to: every fact on which the bytes of a block depend, beside its tokens.
 
-The hash of a block covers tokens, adapter and salt. All else is here. Two engines whose facts are the same share blocks;
-a fact that differs is a miss. The agent adds the digests of the model's and the adapters' files.
+The hash of a block covers tokens, adapter and salt. All else is here. Two engines whose facts are the same share
+blocks; a fact that differs is a miss. The agent adds the digests of the model's and the adapters' files.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
 from typing import Any, Optional, Protocol
 
 from orbitkv_agent.pool import PageGroup
@@ -51,17 +51,14 @@ class GpuPages:
         import torch
         from orbitkv_agent.cuda_pool import CudaPool, MemoryRange
 
-        self._torch = torch
+        self._torch: Any = torch
         self._forward = forward_stream
         # Of its own, so that neither of the engine's waits for the other.
-        self._order = torch.cuda.Stream()
+        self._order = self._torch.cuda.Stream()
         self._pool = CudaPool([MemoryRange(address, size) for address, size in pages.ranges])
         self.memory = self._pool.memory
-        bases: list[int] = []
-        for _, size in pages.ranges:
-            bases.append(bases[-1] + last if bases else 0)
-            last = size
-        self.groups = pages.groups(bases)
+        # The agent has the ranges one behind another.
+        self.groups = pages.groups([0, *itertools.accumulate(size for _, size in pages.ranges)])
 
     def record(self) -> None:
         """Orders copies behind what the scheduler and the forwards have asked for. On the scheduler's thread."""
@@ -84,5 +81,3 @@ def shared_pages(pages: Pages, device: str, forward_stream: Optional[Any]) -> Sh
         return GpuPages(pages, forward_stream)
     raise ProfileError(f"OrbitKV for SGLang: pages are on {device}, and those of a CPU or of an NVIDIA GPU are served")
 
-
-__all__: Sequence[str] = ("GpuPages", "HostPages", "SharedPages", "shared_pages")

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _DEVICES = ("cpu", "cuda")
 
+_COPYING_S = 2.0
+"""How long the agent has to begin a copy. No step of the engine waits for that."""
+
 _READING_S = 10.0
 """How long the agent has for an answer in the background."""
 
@@ -118,6 +121,7 @@ def worker_half(
             ranks=instance.ranks,
             whole=False,
             block_tokens=instance.block_tokens,
+            deadline_s=_COPYING_S,
         )
 
     adapter = AdapterClient(

@@ -162,7 +162,7 @@ class Courier:
         if not order.pages:
             self._untold[order.series] = (known, hashes)
             return
-        transfer = self._client.post_save(hashes, order.first_block, order.pages, series=order.series, known=known)
+        transfer = self._client.save(hashes, order.first_block, order.pages, series=order.series, known=known)
         if transfer is None:
             self._ends.append(SaveEnd(order, 0))
         else:

@@ -136,8 +136,8 @@ class AdoptedRanges:
                 raise
             free = os.statvfs(folder)
             raise AdoptError(
-                f"{folder} has {free.f_bavail * free.f_frsize} bytes free, and the KV cache needs {_end(self._parts)}; give it"
-                " more room (containers: --shm-size, or an emptyDir with medium Memory)"
+                f"{folder} has {free.f_bavail * free.f_frsize} bytes free, and the KV cache needs {_end(self._parts)};"
+                " give it more room (containers: --shm-size, or an emptyDir with medium Memory)"
             ) from e
 
     def _share(self, part: _Part) -> None:

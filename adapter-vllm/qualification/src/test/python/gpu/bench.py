@@ -55,6 +55,10 @@ class GpuEngine(Engine):
         """Has so many saves of so many blocks under way from now on."""
         self._call(GpuServed.saturate, blocks, under_way)
 
+    def drive(self, blocks: int, under_way: int, seconds: float) -> float:
+        """Saves without end for so long, in an engine that does nothing else; the bytes a second."""
+        return float(self._call(GpuServed.drive, blocks, under_way, seconds))
+
     def calm(self) -> None:
         """Ends that."""
         self._call(GpuServed.calm)

@@ -189,3 +189,28 @@ class GpuServed(Served):
     def calm(self) -> None:
         """Ends that."""
         del self._half().start_saves
+
+    def drive(self, blocks: int, under_way: int, seconds: float) -> float:
+        """Saves without end and without a step, for so long; the bytes a second."""
+        from orbitkv_vllm.metadata import Orders
+
+        self.saturate(blocks, under_way)
+        half = self._half()
+        half.take_stats()
+        began = time.monotonic()
+        try:
+            while time.monotonic() - began < seconds:
+                half.start_saves(Orders())
+                half.poll()
+                half.take_reports()
+                time.sleep(0.002)
+        finally:
+            self.calm()
+        taken = time.monotonic() - began
+        stats = half.take_stats()
+        while half.under_way[1]:
+            half.poll()
+            time.sleep(0.002)
+        half.take_reports()
+        half.take_stats()
+        return float(stats.data["saved_bytes"]) / taken if stats is not None else 0.0

@@ -239,15 +239,19 @@ class Engine:
 class Manager:
     """A node Manager, which keeps its folders when it is started again."""
 
-    def __init__(self, installed: Installed, folder: Path, memory: Path, dram: str, ssd: str) -> None:
+    def __init__(
+        self, installed: Installed, folder: Path, memory: Path, dram: str, ssd: str, disk: Optional[Path] = None
+    ) -> None:
         self._folder = folder
+        self._disk = disk or folder / "ssd"
         self._memory = memory
         self._environment = {**os.environ, "PYTHONPATH": os.pathsep.join(installed.path)}
         self._command = [
             *(installed.command or (sys.executable, "-m", "orbitkv")), "manager", "--dram", dram,
-            "--ssd", f"{folder / 'ssd'}:{ssd}", "--runtime", str(memory), "--http", "off",
+            "--ssd", f"{self._disk}:{ssd}", "--runtime", str(memory), "--http", "off",
         ]
-        (folder / "ssd").mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._disk.mkdir(parents=True, exist_ok=True)
         self._process: Optional[subprocess.Popen[str]] = None
         self.start()
 
@@ -287,7 +291,7 @@ class Manager:
 
     def data(self) -> Path:
         """The file that it keeps blocks in on the SSD."""
-        (largest,) = sorted((self._folder / "ssd").iterdir(), key=lambda file: file.stat().st_size)[-1:]
+        (largest,) = sorted(self._disk.iterdir(), key=lambda file: file.stat().st_size)[-1:]
         return largest
 
     def _end(self, how: signal.Signals) -> None:
@@ -349,9 +353,9 @@ class Bench:
         self._servers.append(server)
         return server
 
-    def manager(self, name: str, dram: str = "64MiB", ssd: str = "256MiB", folder: Optional[Path] = None) -> Manager:
-        """Starts a Manager, whose SSD tier is in a folder."""
-        manager = Manager(self._installed, folder or self.folder / name, self._memory / name, dram, ssd)
+    def manager(self, name: str, dram: str = "64MiB", ssd: str = "256MiB", disk: Optional[Path] = None) -> Manager:
+        """Starts a Manager, whose SSD tier is in a folder of its own or in ``disk``."""
+        manager = Manager(self._installed, self.folder / name, self._memory / name, dram, ssd, disk)
         self._managers.append(manager)
         return manager
 

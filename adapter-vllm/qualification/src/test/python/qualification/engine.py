@@ -118,14 +118,15 @@ class Counts:
     preemptions: int = 0
     connector: dict[str, float] = field(default_factory=dict)
 
-    def add(self, statistics: Mapping[str, Any], prefix: str = "") -> None:
+    def add(self, statistics: Mapping[Any, Any], prefix: str = "") -> None:
         for name, value in statistics.items():
+            path = f"{prefix}{name}"
             if isinstance(value, Mapping):
-                self.add(value, f"{prefix}{name}.")
+                self.add(value, f"{path}.")
             elif isinstance(value, (int, float)):
-                self.connector[prefix + name] = self.connector.get(prefix + name, 0) + value
+                self.connector[path] = self.connector.get(path, 0) + value
             elif isinstance(value, list) and all(isinstance(one, (int, float)) for one in value):
-                self.connector[prefix + name] = self.connector.get(prefix + name, 0) + sum(value)
+                self.connector[path] = self.connector.get(path, 0) + sum(value)
 
 
 class Served:
@@ -303,7 +304,11 @@ class Served:
         self.submit(request)
         identity = self._ids[request.name]
         while True:
-            for output in self._engine.step():
+            outputs = self._engine.step()
+            if not outputs:
+                # As the engine's own loop does, or threads that copy wait for this one.
+                time.sleep(0.001)
+            for output in outputs:
                 if output.request_id == request.name and output.outputs[0].token_ids:
                     taken = time.perf_counter() - started
                     self._engine.abort_request([identity], internal=True)

@@ -394,7 +394,7 @@ class Faults(Group):
     def agent_saving(self, scenario: Scenario) -> str:
         self.engine.forget()
         request = Request("agent killed saving", prompt(60, 20 * BLOCK + 5))
-        self.engine.after(Half.AGENT, "post_save", Stage.RUNNING, Signal(self.engine.agent()))
+        self.engine.after(Half.AGENT, "save", Stage.RUNNING, Signal(self.engine.agent()))
         self.engine.counts()
         scenario.answers(self.engine, request)
         scenario.struck(self.engine, loaded=0, failed=0)

@@ -23,8 +23,8 @@ class PythonTypesTest {
     Command environment = Command.run(List.of("../../.ci/python-env"), Map.of(), Duration.ofMinutes(5), folder);
     assertThat(environment.status()).as(environment.output()).isZero();
     Command types = Command.run(
-        List.of(environment.output().strip() + "/bin/python", "-m", "mypy", "--config-file", SOURCES + "/pyproject.toml",
-            "--cache-dir", folder + "/mypy", SOURCES + "/qualification"),
+        List.of(environment.output().strip() + "/bin/python", "-m", "mypy", "--config-file",
+            SOURCES + "/pyproject.toml", "--cache-dir", folder + "/mypy", SOURCES + "/qualification"),
         Map.of("MYPYPATH", SOURCES), Duration.ofMinutes(5), folder);
     assertThat(types.status()).as(types.output()).isZero();
   }

@@ -10,7 +10,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The released engine, in an environment that {@code .ci/sglang-env} makes once, with the wheel that this build made. */
+/** The released engine, in an environment that {@code .ci/sglang-env} makes once, with the wheel of this build. */
 class QualificationIT {
 
   private static final Duration LIMIT = Duration.ofMinutes(30);

@@ -92,8 +92,9 @@ final class Conversation implements Conversations.Conversation {
   private LinkerReply greet(LinkerRequest.Hello hello) {
     require(engineVersion == null, "Hello", "nothing");
     if (hello.protocol() != LinkerProtocol.VERSION) {
-      throw new RefusedException(hello.software() + " speaks version " + hello.protocol() + " of the linker's protocol, "
-          + Software.name() + " version " + LinkerProtocol.VERSION + "; use one release of both");
+      throw new RefusedException(hello.software() + " speaks version " + hello.protocol()
+          + " of the linker's protocol, " + Software.name() + " version " + LinkerProtocol.VERSION
+          + "; use one release of both");
     }
     if (!isServed(hello.engineVersion())) {
       throw new RefusedException("SGLang is " + hello.engineVersion() + ", and " + Software.name() + " serves "
@@ -117,7 +118,8 @@ final class Conversation implements Conversations.Conversation {
     EngineStatement stated = new EngineStatement("sglang", engineVersion, identify.modelPath(),
         identify.assertedDigest(), identify.adapterPaths(), identify.facts());
     return switch (endpoint.identities().identify(stated)) {
-      case Identities.Standing.Reading reading -> new LinkerReply.Identifying(reading.doneBytes(), reading.totalBytes());
+      case Identities.Standing.Reading reading ->
+          new LinkerReply.Identifying(reading.doneBytes(), reading.totalBytes());
       case Identities.Standing.Known known -> new LinkerReply.Identified(known.namespace());
     };
   }

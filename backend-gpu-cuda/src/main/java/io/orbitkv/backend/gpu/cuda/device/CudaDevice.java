@@ -31,6 +31,7 @@ final class CudaDevice implements Device {
   private final Watch watch;
   private final EventPool events;
   private final CopyKernel kernel;
+  private final LoadsUnderWay loadsUnderWay = new LoadsUnderWay();
   private final LoadLane loads;
   private final SaveLane saves;
   private final List<PinnedMemory> pinned = new CopyOnWriteArrayList<>();
@@ -42,7 +43,6 @@ final class CudaDevice implements Device {
     this.watch = new Watch(gpu, end, settings.drainLimit());
     this.events = new EventPool(gpu);
     this.kernel = CopyKernel.load(gpu, settings.kernelBlocks());
-    LoadsUnderWay loadsUnderWay = new LoadsUnderWay(settings.yield());
     this.loads = new LoadLane(new CopyLane(gpu, kernel, settings.streams(), true), events, watch, loadsUnderWay);
     this.saves =
         new SaveLane(new CopyLane(gpu, kernel, settings.streams(), false), events, watch, loadsUnderWay, settings);
@@ -128,7 +128,7 @@ final class CudaDevice implements Device {
   @Override
   public HostRegion hostMemory(MemorySegment memory) {
     requireOpen();
-    PinnedMemory made = new PinnedMemory(gpu, memory, settings.pinChunk(), pinned::remove);
+    PinnedMemory made = new PinnedMemory(gpu, memory, settings.pinChunk(), loadsUnderWay, pinned::remove);
     pinned.add(made);
     return made;
   }

@@ -34,7 +34,15 @@ final class LoadLane implements AutoCloseable {
       throw new UnavailableException(
           "device cuda has " + MAX_LOADS + " loads under way, which is its bound; wait until some are drained");
     }
-    long[] bandEvents = takeEvents(pages.loadBands().size());
+    // Before the driver is asked for anything, which may be pinning.
+    underWay.begin();
+    long[] bandEvents;
+    try {
+      bandEvents = takeEvents(pages.loadBands().size());
+    } catch (RuntimeException e) {
+      underWay.end();
+      throw e;
+    }
     Optional<KernelBlocks> kernelBlocks = Optional.empty();
     Throwable failure = null;
     int band = 0;
@@ -63,7 +71,6 @@ final class LoadLane implements AutoCloseable {
     } catch (UnavailableException e) {
       throw watch.unknown(e.getMessage());
     }
-    underWay.begin();
     Optional<KernelBlocks> used = kernelBlocks;
     RestoreTransfer[] made = new RestoreTransfer[1];
     made[0] = new RestoreTransfer(pages, watch, bandEvents, failure, () -> ended(made[0], bandEvents, used));

@@ -2,18 +2,10 @@ package io.orbitkv.backend.gpu.cuda.device;
 
 import java.time.Duration;
 
-/** How many loads are under way, for saves to give way to. A request waits for a load, nobody for a save. Thread-safe. */
+/** How many loads are under way, for all else to give way to: a request waits for a load. Thread-safe. */
 final class LoadsUnderWay {
 
-  private final long longestWaitNanos;
   private int count;
-
-  /**
-   * @param longestWait so long a portion of a save waits at most: its pages are pages that the engine cannot use
-   */
-  LoadsUnderWay(Duration longestWait) {
-    this.longestWaitNanos = longestWait.toNanos();
-  }
 
   synchronized void begin() {
     count++;
@@ -24,10 +16,10 @@ final class LoadsUnderWay {
     notifyAll();
   }
 
-  /** Waits until there are none, or long enough. */
-  synchronized void giveWay() {
-    long end = System.nanoTime() + longestWaitNanos;
-    long left = longestWaitNanos;
+  /** Waits until there are none, or so long. */
+  synchronized void giveWay(Duration longestWait) {
+    long left = longestWait.toNanos();
+    long end = System.nanoTime() + left;
     try {
       while (count > 0 && left > 0) {
         wait(left / 1_000_000, (int) (left % 1_000_000));

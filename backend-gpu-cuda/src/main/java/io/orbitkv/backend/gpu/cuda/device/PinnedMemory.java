@@ -6,9 +6,9 @@ import io.orbitkv.backend.gpu.cuda.driver.Gpu;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
@@ -21,29 +21,29 @@ final class PinnedMemory implements HostRegion, PinnedChunks {
 
   private static final long RETRY_MILLIS = 1000;
 
-  /**
-   * Between two chunks. The driver does one thing at a time, and is not fair: without a pause a load of 128 blocks was
-   * enqueued only when all 24 GiB were pinned, 2.2 s after it was asked for.
-   */
-  private static final long PAUSE_NANOS = 1_000_000;
+  /** So long a chunk waits while loads are under way. */
+  private static final Duration LONGEST_WAIT = Duration.ofMillis(100);
 
   private final Gpu gpu;
   private final long start;
   private final long bytes;
   private final long chunk;
+  private final LoadsUnderWay loads;
   private final Consumer<PinnedMemory> closed;
   private final CountDownLatch closing = new CountDownLatch(1);
   private final Thread thread;
   private volatile long pinned;
 
   /**
+   * @param loads what chunks give way to
    * @param closed told when it is given up, before the first page is let go
    */
-  PinnedMemory(Gpu gpu, MemorySegment memory, long chunk, Consumer<PinnedMemory> closed) {
+  PinnedMemory(Gpu gpu, MemorySegment memory, long chunk, LoadsUnderWay loads, Consumer<PinnedMemory> closed) {
     this.gpu = gpu;
     this.start = memory.address();
     this.bytes = memory.byteSize();
     this.chunk = chunk;
+    this.loads = loads;
     this.closed = closed;
     this.thread = Thread.ofPlatform().daemon().name("orbitkv-pin").start(this::pin);
   }
@@ -52,11 +52,13 @@ final class PinnedMemory implements HostRegion, PinnedChunks {
     long began = System.nanoTime();
     boolean said = false;
     while (pinned < bytes && closing.getCount() > 0) {
+      // The driver does one thing at a time. A load of 128 blocks was enqueued only when all 24 GiB were pinned, 2.2 s
+      // after it was asked for.
+      loads.giveWay(LONGEST_WAIT);
       long next = Math.min(chunk, bytes - pinned);
       try {
         gpu.pin(start + pinned, next);
         pinned += next;
-        LockSupport.parkNanos(PAUSE_NANOS);
       } catch (UnavailableException e) {
         if (!said) {
           LOG.log(Level.WARNING, "only " + pinned + " of " + bytes + " bytes of the cache's memory are pinned: "

@@ -2,6 +2,7 @@ package io.orbitkv.backend.gpu.cuda.device;
 
 import io.orbitkv.api.ClosedException;
 import io.orbitkv.api.UnavailableException;
+import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -19,13 +20,8 @@ final class SaveLane implements AutoCloseable {
   /** Most saves that wait. */
   static final int MAX_SAVES = 4096;
 
-  /** Large against what a portion costs, and 0.6 ms on a PCIe 5 bus. */
-  private static final int PORTION_BYTES = 32 << 20;
-
   /** Portions become smaller towards the end: the last one's sums are made when no copy runs any more. */
   private static final int LAST_PORTION_BYTES = 4 << 20;
-
-  private static final int PORTIONS_UNDER_WAY = 3;
 
   /** So long a save asks for the engine's event, and with it all that were asked for meanwhile. */
   private static final long FENCE_NANOS = 20_000_000;
@@ -41,7 +37,9 @@ final class SaveLane implements AutoCloseable {
   private final CopyMode mode;
   private final BlockingQueue<Optional<SaveTransfer>> waiting = new ArrayBlockingQueue<>(MAX_SAVES + 1);
   private final BlockingQueue<Optional<Portion>> enqueued = new LinkedBlockingQueue<>();
-  private final Semaphore room = new Semaphore(PORTIONS_UNDER_WAY);
+  private final Duration longestWait;
+  private final long portionBytes;
+  private final Semaphore room;
   private final ExecutorService sums;
   private final Thread enqueuer;
   private final Thread drainer;
@@ -57,6 +55,9 @@ final class SaveLane implements AutoCloseable {
     this.loads = loads;
     this.pace = new Pace(settings.saveRate());
     this.mode = settings.saves();
+    this.longestWait = settings.yield();
+    this.portionBytes = settings.savePortion();
+    this.room = new Semaphore(settings.savePortions());
     this.sums = Executors.newFixedThreadPool(
         settings.checksumThreads(), Thread.ofPlatform().daemon().name("orbitkv-checksum-", 0).factory());
     this.enqueuer = Thread.ofPlatform().daemon().name("orbitkv-save").start(this::enqueue);
@@ -86,14 +87,15 @@ final class SaveLane implements AutoCloseable {
 
   private void enqueue(SaveTransfer save) throws InterruptedException {
     int count = save.blocks().count();
-    int least = Math.max(1, LAST_PORTION_BYTES / save.pages().shardBytes());
-    int most = Math.max(1, PORTION_BYTES / save.pages().shardBytes());
+    int least = (int) Math.max(1, Math.min(LAST_PORTION_BYTES, portionBytes) / save.pages().shardBytes());
+    int most = (int) Math.max(1, portionBytes / save.pages().shardBytes());
     int to;
     for (int from = 0; from < count; from = to) {
       to = Math.min(from + Math.clamp((count - from) / 2, least, most), count);
       if (!save.failed()) {
         room.acquire();
-        loads.giveWay();
+        // Pages of saves are pages that the engine cannot use: not for long.
+        loads.giveWay(longestWait);
         pace.take((long) (to - from) * save.pages().shardBytes());
         enqueued.add(Optional.of(portion(save, from, to)));
       } else {

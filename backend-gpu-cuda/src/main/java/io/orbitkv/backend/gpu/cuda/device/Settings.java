@@ -21,20 +21,32 @@ import java.util.TreeSet;
  * @param kernelBlocks how many multiprocessors the kernel copies on
  * @param yield how long a portion of a save waits for loads at most
  * @param saveRate most bytes a second that are saved, if bounded
+ * @param savePortion bytes of a save that are with the GPU as one
+ * @param savePortions how many such portions are with the GPU at a time
  * @param checksumThreads how many threads sum what was saved
  * @param pinChunk bytes that are pinned at a time
  * @param drainLimit how long a transfer may take before nothing is known of it
  */
 record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int streams, int kernelBlocks,
-    Duration yield, Optional<ByteSize> saveRate, int checksumThreads, long pinChunk, Duration drainLimit) {
+    Duration yield, Optional<ByteSize> saveRate, long savePortion, int savePortions, int checksumThreads, long pinChunk, Duration drainLimit) {
 
   private static final Set<String> NAMES = Set.of("driver", "loads", "saves", "bands", "streams", "kernel-blocks",
-      "yield-millis", "save-rate", "checksum-threads", "pin-chunk", "drain-seconds");
+      "yield-millis", "save-rate", "save-portion", "save-portions", "checksum-threads", "pin-chunk", "drain-seconds");
+
+  /**
+   * An engine exchanges small copies with its GPU in each step, and they wait behind those of saves. Measured on an H200,
+   * p99 of vLLM's steps with one request of 5.3 ms while saves never end: +19 to 25 % as fast as the bus takes them in
+   * portions of 32 MiB, +1.6 % with these. The engine computes 5 GB/s of blocks there at most.
+   */
+  private static final String SAVE_RATE = "12GiB";
+
+  private static final String NONE = "none";
 
   private static final int MAX_BANDS = 512;
   private static final int MAX_STREAMS = 16;
   private static final int MAX_KERNEL_BLOCKS = 256;
   private static final int MAX_THREADS = 64;
+  private static final int MAX_SAVE_PORTIONS = 64;
   private static final int MAX_DRAIN_SECONDS = 600;
   private static final int MAX_YIELD_MILLIS = 1000;
   /** The largest shard has less, so none lies in more than two chunks of the default size or larger. */
@@ -46,7 +58,7 @@ record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int st
     if (!unknown.isEmpty()) {
       throw new RefusedException("device cuda has the settings " + new TreeSet<>(NAMES) + ", found " + unknown);
     }
-    String rate = settings.get("save-rate");
+    String rate = settings.getOrDefault("save-rate", SAVE_RATE);
     return new Settings(
         settings.getOrDefault("driver", Driver.LIBRARY),
         mode(settings, "loads"),
@@ -55,7 +67,9 @@ record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int st
         number(settings, "streams", 8, MAX_STREAMS),
         number(settings, "kernel-blocks", 4, MAX_KERNEL_BLOCKS),
         Duration.ofMillis(number(settings, "yield-millis", 0, 2, MAX_YIELD_MILLIS)),
-        rate == null ? Optional.empty() : Optional.of(size("save-rate", rate, MIN_PIN_CHUNK)),
+        rate.equals(NONE) ? Optional.empty() : Optional.of(size("save-rate", rate, MIN_PIN_CHUNK)),
+        size("save-portion", settings.getOrDefault("save-portion", "4MiB"), MIN_PIN_CHUNK).bytes(),
+        number(settings, "save-portions", 3, MAX_SAVE_PORTIONS),
         number(settings, "checksum-threads", defaultThreads(), MAX_THREADS),
         size("pin-chunk", settings.getOrDefault("pin-chunk", "256MiB"), MIN_PIN_CHUNK).bytes(),
         Duration.ofSeconds(number(settings, "drain-seconds", 20, MAX_DRAIN_SECONDS)));
