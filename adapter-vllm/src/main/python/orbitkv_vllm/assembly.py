@@ -145,7 +145,7 @@ def _device(kv_caches: Mapping[str, torch.Tensor]) -> torch.device:
     devices = {view.device for view in kv_caches.values()}
     if len(devices) != 1:
         raise ProfileError(
-            f"OrbitKV for vLLM: the pages of one rank are on {', '.join(sorted(map(str, devices)))}, expected one device"
+            f"OrbitKV for vLLM: the pages of a rank are on {', '.join(sorted(map(str, devices)))}, expected one device"
         )
     return next(iter(devices))
 

@@ -104,13 +104,15 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
         return self._described
 
     def bind_connector_metadata(self, connector_metadata: KVConnectorMetadata) -> None:
-        """Begins the step's loads, all of which are asynchronous: ``start_load_kv`` may come behind the forward."""
+        """Comes before the step's forward, which ``start_load_kv`` may follow."""
         super().bind_connector_metadata(connector_metadata)
         if self._worker is not None:
-            self._worker.start_loads(self._orders())
+            self._worker.before_forward(self._orders())
 
     def start_load_kv(self, forward_context: ForwardContext, **kwargs: Any) -> None:
-        """The step's loads have begun."""
+        """Begins the step's loads, all of which are asynchronous."""
+        if self._worker is not None:
+            self._worker.start_loads(self._orders())
 
     def wait_for_layer_load(self, layer_name: str) -> None:
         """Nothing that is computed now waits for a load."""

@@ -26,7 +26,7 @@ _PAUSE_S = 0.05
 _INTRODUCTION_S = 10.0
 
 _FOLLOWING_S = 1.0
-"""So long saves wait for the engine; then the agent does, whatever that costs. Loads in each step move what both wait for."""
+"""So long saves wait for the engine, and then the agent does: loads in each step move what is waited for."""
 
 
 class AgentProcess(Protocol):
@@ -118,17 +118,19 @@ class WorkerHalf:
             return 0, waiting
         return self._courier.loads, self._courier.saves + waiting
 
+    def before_forward(self, orders: Orders) -> None:
+        """Has the loads of a step follow what was enqueued before its forward, as the last users of their pages."""
+        if orders.loads:
+            # Saves that follow the engine then follow it to here.
+            self._pages.follow_engine()
+
     def start_loads(self, orders: Orders) -> None:
-        """Begins the loads of a step, before its forward."""
+        """Begins the loads of a step, before or behind its forward."""
         for name in orders.without_load:
             self._finished.add(name)
             self._failed.add(name)
-        if not orders.loads:
-            return
-        courier = self._agent()
-        # Behind the last steps that used these pages. Saves that follow the engine then follow it to here.
-        self._pages.follow_engine()
         for order in orders.loads:
+            courier = self._agent()
             if courier is None:
                 self._load_ended(order, 0)
             else:

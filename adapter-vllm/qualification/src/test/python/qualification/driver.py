@@ -134,7 +134,8 @@ class Engine:
         return counts
 
     def forget(self) -> None:
-        """Empties the engine's own cache."""
+        """Empties the engine's own cache, when nothing is under way."""
+        self.settle()
         if not self._call(Served.forget):
             raise AssertionError("the engine's own cache could not be emptied: blocks are in use")
 

@@ -413,6 +413,12 @@ class Served:
         """How many faults have not come yet."""
         return self._pending_faults
 
+    def await_begun(self) -> None:
+        """Waits until the connector's thread has had a load begun: it does so behind the call that orders it."""
+        courier = self._connector(Half.WORKER)._worker._courier
+        while not courier._loading and not courier._ends:
+            time.sleep(0.0005)
+
     def overwrite(self, name: str) -> None:
         """Overwrites the blocks of a request with other values."""
         import torch
@@ -440,12 +446,19 @@ class Served:
 
 @dataclass(frozen=True)
 class Signal:
-    """A fault: a signal to a process, which has come when this returns."""
+    """
+    A fault: a signal to a process, which has come when this returns.
+
+    begun: it waits until the agent has begun the load that the connector was ordered.
+    """
 
     process: int
     signal: signal.Signals = signal.SIGKILL
+    begun: bool = False
 
-    def __call__(self, _engine: Served) -> None:
+    def __call__(self, engine: Served) -> None:
+        if self.begun:
+            engine.await_begun()
         os.kill(self.process, self.signal)
         while _state(self.process) not in ("T" if self.signal is signal.SIGSTOP else "ZX"):
             time.sleep(0.0005)

@@ -334,7 +334,7 @@ class Faults(Group):
 
     def manager_during(self, scenario: Scenario) -> str:
         self.engine.forget()
-        self.engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(self.manager.pid))
+        self.engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(self.manager.pid, begun=True))
         self.engine.counts()
         scenario.answers(self.engine, long("manager killed during"))
         # Its memory is still there for whom it was granted to.
@@ -404,13 +404,15 @@ class Faults(Group):
         self.engine.forget()
         agent = self.engine.agent()
         waits, goes_on = long("waits for the agent"), Request("goes on", prompt(61, 5 * BLOCK))
-        self.engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(agent, signal.SIGSTOP))
+        self.engine.before(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(agent, signal.SIGSTOP))
         self.engine.counts()
         self.engine.submit(waits)
         self.engine.until(waits.name, Stage.LOADING)
         try:
             self.engine.submit(goes_on)
             self.engine.until(goes_on.name, Stage.ENDED)
+            # Longer than it has to begin a copy.
+            time.sleep(2.5)
         finally:
             os.kill(agent, signal.SIGCONT)
         scenario.same(self.engine.settings, self.engine.run(), waits, goes_on)
