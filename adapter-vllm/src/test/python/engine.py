@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 from collections.abc import Sequence
-from typing import Any, Literal, Optional
+from typing import Any, Literal, NamedTuple, Optional
 
 import torch
 from vllm import SamplingParams
@@ -21,6 +21,11 @@ from vllm.config import (
     VllmConfig,
 )
 from vllm.distributed.kv_transfer.kv_connector.utils import KVOutputAggregator
+from vllm.distributed.kv_transfer.kv_connector.v1.multi_connector import (
+    MultiConnector,
+    MultiKVConnectorMetadata,
+    MultiKVConnectorWorkerMetadata,
+)
 from vllm.utils.hashing import get_hash_fn_by_name
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
@@ -32,7 +37,9 @@ from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
 
 from orbitkv_vllm.connector import OrbitKvConnector
-from orbitkv_vllm.metadata import Orders
+from orbitkv_vllm.identity import incarnation
+from orbitkv_vllm.metadata import Described, Orders
+from orbitkv_vllm.rendezvous import Rendezvous
 from workers import Workers
 
 BLOCK = 16
@@ -43,6 +50,13 @@ _MODEL = {
     "max_position_embeddings": 4096, "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "tie_word_embeddings": False,
     "torch_dtype": "float32", "hidden_act": "silu", "attention_bias": False, "bos_token_id": 1, "eos_token_id": 2,
 }
+
+
+class Transport(NamedTuple):
+    """NixlConnector beside OrbitKV, in a MultiConnector."""
+
+    role: str
+    first: bool = False
 
 
 def write_model(folder: str) -> str:
@@ -65,6 +79,7 @@ def engine_config(
     events: bool = False,
     budget: int = 256,
     caching: bool = True,
+    transport: Optional[Transport] = None,
 ) -> VllmConfig:
     """Returns the configuration of an engine that has the connector and a model of two layers."""
     model = ModelConfig(
@@ -74,13 +89,21 @@ def engine_config(
     cache = CacheConfig(
         block_size=BLOCK, gpu_memory_utilization=0.5, enable_prefix_caching=caching, prefix_caching_hash_algo="sha256",
     )
-    transfer = KVTransferConfig(
-        kv_connector="OrbitKvConnector", kv_connector_module_path="orbitkv_vllm.connector", kv_role="kv_both",
-        kv_load_failure_policy=policy, engine_id=engine_id,
-        kv_connector_extra_config={
+    ours: dict[str, Any] = {
+        "kv_connector": "OrbitKvConnector", "kv_connector_module_path": "orbitkv_vllm.connector", "kv_role": "kv_both",
+        "kv_load_failure_policy": policy,
+        "kv_connector_extra_config": {
             "runtime_dir": os.path.join(folder, "run"), "model_digest": "ab" * 32, **(extra or {}),
         },
-    )
+    }
+    if transport is not None:
+        theirs = {"kv_connector": "NixlConnector", "kv_role": transport.role}
+        children = [theirs, ours] if transport.first else [ours, theirs]
+        ours = {
+            "kv_connector": "MultiConnector", "kv_role": "kv_both", "kv_load_failure_policy": policy,
+            "kv_connector_extra_config": {"connectors": children},
+        }
+    transfer = KVTransferConfig(engine_id=engine_id, **ours)
     config = VllmConfig(
         model_config=model,
         cache_config=cache,
@@ -96,6 +119,31 @@ def engine_config(
     # As in the processes of one start, which have one object's copies.
     config.instance_id = "start"
     return config
+
+
+def rendezvous(config: VllmConfig) -> Rendezvous:
+    """Returns where the processes of an engine find each other."""
+    transfer = config.kv_transfer_config
+    assert transfer is not None and transfer.engine_id is not None
+    extra = transfer.kv_connector_extra_config
+    for child in extra.get("connectors", ()):
+        if child["kv_connector"] == "OrbitKvConnector":
+            extra = child["kv_connector_extra_config"]
+    return Rendezvous(extra["runtime_dir"], transfer.engine_id)
+
+
+def start_of(config: VllmConfig) -> int:
+    """Returns the number of an engine's start, whose scheduler is in this process."""
+    transfer = config.kv_transfer_config
+    assert transfer is not None and transfer.engine_id is not None
+    return incarnation(transfer.engine_id, config.instance_id, os.getpid())
+
+
+def describe(config: VllmConfig, ranks: int) -> None:
+    """Leaves what workers leave that have shared their pages."""
+    os.makedirs(rendezvous(config).folder, mode=0o700, exist_ok=True)
+    for rank in range(ranks):
+        rendezvous(config).describe(start_of(config), Described(rank, 4096, (("fact", "value"),)))
 
 
 def cache_config(blocks: int, spec: Optional[FullAttentionSpec] = None) -> KVCacheConfig:
@@ -123,10 +171,12 @@ class Engine:
             vllm_config=config, kv_cache_config=cache_config(blocks), log_stats=True, block_size=BLOCK,
             hash_block_size=BLOCK, structured_output_manager=StructuredOutputManager(config),
         )
-        connector = self.scheduler.get_kv_connector()
-        assert isinstance(connector, OrbitKvConnector)
-        self.connector = connector
-        self._aggregator = KVOutputAggregator.from_connector(connector, len(workers.ranks))
+        outer = self.scheduler.get_kv_connector()
+        assert outer is not None
+        self.outer = outer
+        self.children = outer.sub_connectors if isinstance(outer, MultiConnector) else [outer]
+        (self.connector,) = [child for child in self.children if isinstance(child, OrbitKvConnector)]
+        self._aggregator = KVOutputAggregator.from_connector(outer, len(workers.ranks))
         self._depth = 2 if config.scheduler_config.async_scheduling else 1
         self._under_way: list[tuple[SchedulerOutput, ModelRunnerOutput]] = []
         self.finished: dict[str, list[int]] = {}
@@ -153,13 +203,20 @@ class Engine:
     def step(self) -> SchedulerOutput:
         """Schedules a step, has the workers do it, and takes the output of the oldest step under way."""
         output = self.scheduler.schedule()
-        orders = output.kv_connector_metadata
+        orders = self.told(output, self.connector)
         assert isinstance(orders, Orders)
         self.orders.append(orders)
         self._under_way.append((output, self._execute(output, orders)))
         if len(self._under_way) >= self._depth:
             self._take()
         return output
+
+    def told(self, output: SchedulerOutput, child: Any) -> Any:
+        """Returns what a child of the connector, or the connector itself, tells its workers in a step."""
+        metadata = output.kv_connector_metadata
+        if isinstance(metadata, MultiKVConnectorMetadata):
+            return metadata.metadata[self.children.index(child)]
+        return metadata
 
     def run(self, limit: int = 500) -> None:
         """Takes steps until every request has finished and nothing is outstanding."""
@@ -197,14 +254,16 @@ class Engine:
         assert self.free_blocks() == self.blocks - 1, f"{self.free_blocks()} of {self.blocks - 1} blocks are free"
         half = self.connector._scheduler
         assert half is not None
-        left = (half._told, half._pins, half._loads, half._allocated, half._refused, half._failed)
+        left = (
+            half._told, half._pins, half._done, half._loads, half._allocated, half._refused, half._failed,
+        )
         assert not any(left), left
 
     def _execute(self, output: SchedulerOutput, orders: Orders) -> ModelRunnerOutput:
         names = list(output.num_scheduled_tokens)
         outputs = []
         for rank in range(len(self.workers.ranks)):
-            results = self.workers.step(rank, orders)
+            results = self.transferred(output, self.workers.step(rank, orders))
             outputs.append(
                 ModelRunnerOutput(
                     req_ids=names,
@@ -218,6 +277,15 @@ class Engine:
         aggregated = self._aggregator.aggregate(list(outputs))
         assert isinstance(aggregated, ModelRunnerOutput)
         return aggregated
+
+    def transferred(self, output: SchedulerOutput, results: KVConnectorOutput) -> KVConnectorOutput:
+        """Returns what all children of the connector say in a step of a worker."""
+        reports = results.kv_connector_worker_meta
+        if len(self.children) > 1 and reports is not None:
+            results.kv_connector_worker_meta = MultiKVConnectorWorkerMetadata(
+                tuple(reports if child is self.connector else None for child in self.children)
+            )
+        return results
 
     def _sampled(self, name: str, output: SchedulerOutput) -> list[int]:
         request = self.scheduler.requests[name]

@@ -24,6 +24,7 @@ class _Known:
     hashes: list[bytes] = field(default_factory=list)
     pages: list[int] = field(default_factory=list)
     cursor: int = 0
+    complete: int = 0
     series: int = 0
     told: int = 0
     first: int = 0
@@ -43,6 +44,11 @@ class FakeAdapter:
         self.attaches = True
         self.loads = True
         """Whether it orders the loads that are due."""
+        self.shifts_pages = False
+        """Whether it orders saves of pages that are another request's."""
+        self.cleared = False
+        self.departed: list[bytes] = []
+        """What it says next of blocks that have left."""
         self.cut_at: Optional[type] = None
         """A request of this kind cuts the connection."""
         self.silent = threading.Event()
@@ -149,7 +155,7 @@ class FakeAdapter:
     def _lookup(self, request: messages.Lookup) -> messages.Matched:
         state = self._of(request.request, request.known, request.hashes)
         self._release(state)
-        state.cursor, state.pages = 0, []
+        state.cursor, state.complete, state.pages = 0, 0, []
         first = request.computed_tokens // self.block_tokens
         end = 0
         while end < len(state.hashes) and self.salt + state.hashes[end] in self.stored:
@@ -178,15 +184,26 @@ class FakeAdapter:
         for name in step.preempted:
             state = self._known[name]
             self._release(state)
-            state.cursor, state.pages = 0, []
+            state.cursor, state.complete, state.pages = 0, 0, []
         for name in step.finished:
             gone = self._known.pop(name)
             self._release(gone)
             if gone.series:
                 ended_series.append(gone.series)
         loads = [load for load in map(self._load, step.allocated) if load is not None]
-        saves = [save for save in map(self._save, step.advanced) if save is not None]
-        return messages.Plan(loads, saves, _longs(ended_series), _longs(stored))
+        for advanced in step.advanced:
+            self._advance(advanced)
+        saves = []
+        room = step.room
+        for name, state in self._known.items():
+            save = self._save(name, state, room)
+            if save is not None:
+                saves.append(save)
+                room -= len(save.pages) // 4
+        cleared, self.cleared = self.cleared, False
+        departed, self.departed = self.departed, []
+        self.stored.difference_update(self.salt + one for one in departed)
+        return messages.Plan(loads, saves, _longs(ended_series), _longs(stored), cleared, b"".join(departed))
 
     def _load(self, allocated: messages.Allocated) -> Optional[messages.Load]:
         state = self._known.setdefault(allocated.request, _Known())
@@ -202,26 +219,29 @@ class FakeAdapter:
         pages = state.pages[state.first : end]
         return messages.Load(allocated.request, lease, state.first, _ints(pages))
 
-    def _save(self, advanced: messages.Advanced) -> Optional[messages.Save]:
+    def _advance(self, advanced: messages.Advanced) -> None:
         state = self._of(advanced.request, advanced.known, advanced.hashes)
         pages = struct.unpack(f">{len(advanced.pages) // 4}i", advanced.pages)
         assert advanced.first_page <= len(state.pages), f"pages before {advanced.first_page} were not sent"
         state.pages[advanced.first_page : advanced.first_page + len(pages)] = pages
-        end = advanced.computed_tokens // self.block_tokens
+        state.complete = advanced.computed_tokens // self.block_tokens
+
+    def _save(self, name: str, state: _Known, room: int) -> Optional[messages.Save]:
+        while state.cursor < state.complete and self.salt + state.hashes[state.cursor] in self.stored:
+            state.cursor += 1
         first = state.cursor
-        while first < end and self.salt + state.hashes[first] in self.stored:
-            first += 1
-        state.cursor = end
+        end = min(state.complete, first + room)
         if first >= end:
             return None
+        state.cursor = end
         number = self._number()
         self.saving[number] = state.hashes[first:end]
         if state.series == 0:
             state.series = self._number()
         known, state.told = state.told, end
         hashes = b"".join(state.hashes[known:end])
-        saved = _ints(state.pages[first:end])
-        return messages.Save(number, advanced.request, state.series, known, hashes, first, saved)
+        saved = _ints([page + self.shifts_pages for page in state.pages[first:end]])
+        return messages.Save(number, name, state.series, known, hashes, first, saved)
 
     def _release(self, state: _Known) -> None:
         if state.lease is not None:

@@ -13,8 +13,8 @@ from unittest import mock
 
 import torch
 
-from orbitkv_vllm import adopt
-from orbitkv_vllm.adopt import AdoptedMemory, AdoptError, sweep
+from orbitkv_agent import adopt
+from orbitkv_agent.adopt import AdoptedMemory, AdoptedRanges, AdoptError, sweep
 
 
 class AdoptTest(unittest.TestCase):
@@ -65,6 +65,24 @@ class AdoptTest(unittest.TestCase):
             memory.close()
             self.assertTrue(torch.equal(expected, tensor))
 
+    def test_several_tensors_are_one_file(self) -> None:
+        # Some share a page with their neighbour, and some lie far from the others.
+        small = torch.arange(3 * mmap.PAGESIZE, dtype=torch.int32).to(torch.int8)
+        tensors = [torch.full((size,), index, dtype=torch.int8) for index, size in enumerate((9000, 5_000_000, 300))]
+        tensors += [small[:500], small[700 : 2 * mmap.PAGESIZE]]
+        expected = [tensor.clone() for tensor in tensors]
+        memory = AdoptedRanges([(tensor.data_ptr(), tensor.numel()) for tensor in tensors], self.folder)
+        with open(memory.path, "r+b") as file, mmap.mmap(file.fileno(), 0) as seen:
+            for index, tensor in enumerate(tensors):
+                at = memory.offset_of(tensor.data_ptr())
+                self.assertEqual(bytes(expected[index].numpy()), seen[at : at + tensor.numel()])
+                seen[at] = expected[index][0] = 100 + index
+        memory.close()
+        for tensor, wanted in zip(tensors, expected):
+            self.assertTrue(torch.equal(wanted, tensor))
+        with self.assertRaisesRegex(ValueError, "was not taken over"):
+            memory.offset_of(1)
+
     def test_memory_that_is_not_this_process_s_alone_is_refused(self) -> None:
         with mmap.mmap(-1, 4 * mmap.PAGESIZE, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS) as shared:
             address = ctypes.addressof(ctypes.c_char.from_buffer(shared))
@@ -88,7 +106,7 @@ class AdoptTest(unittest.TestCase):
 
     def test_what_a_killed_process_leaves_is_removed_and_what_a_living_one_has_is_not(self) -> None:
         script = (
-            "import ctypes, os, sys; from orbitkv_vllm.adopt import AdoptedMemory\n"
+            "import ctypes, os, sys; from orbitkv_agent.adopt import AdoptedMemory\n"
             "kept = ctypes.create_string_buffer(100000)\n"
             "memory = AdoptedMemory(ctypes.addressof(kept), 100000, sys.argv[1])\n"
             "print('shared', flush=True); sys.stdin.read()"

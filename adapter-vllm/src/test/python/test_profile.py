@@ -17,6 +17,7 @@ from vllm.v1.kv_cache_interface import (
     FullAttentionSpec,
     KVCacheConfig,
     KVCacheGroupSpec,
+    MambaSpec,
     MLAAttentionSpec,
     SlidingWindowSpec,
 )
@@ -72,6 +73,8 @@ class ProfileTest(unittest.TestCase):
             "enable_permute_local_kv": lambda c: setattr(c.kv_transfer_config, "enable_permute_local_kv", True),
             "--speculative-config": lambda c: setattr(c, "speculative_config", draft),
             "--enable-sleep-mode": lambda c: setattr(c.model_config, "enable_sleep_mode", True),
+            "--enable-cumem-allocator": lambda c: setattr(c.model_config, "enable_cumem_allocator", True),
+            "diffusion models rewrite tokens.*--model": lambda c: setattr(c.model_config, "is_diffusion", True),
             "--runner is 'pooling'": lambda c: setattr(c.model_config, "runner_type", "pooling"),
             "--prefix-caching-hash-algo is 'xxhash'": lambda c: setattr(
                 c.cache_config, "prefix_caching_hash_algo", "xxhash"),
@@ -102,11 +105,13 @@ class ProfileTest(unittest.TestCase):
         window = SlidingWindowSpec(
             block_size=BLOCK, num_kv_heads=1, head_size=8, dtype=torch.float32, sliding_window=32)
         latent = MLAAttentionSpec(block_size=BLOCK, num_kv_heads=1, head_size=8, dtype=torch.float32)
+        recurrent = MambaSpec(block_size=BLOCK, shapes=((8,),), dtypes=(torch.float32,))
         prefix = FullAttentionSpec(block_size=BLOCK, num_kv_heads=1, head_size=8, dtype=torch.float32, non_causal=True)
         groups = {
             "has 2 groups of KV caches": [KVCacheGroupSpec(["a"], full), KVCacheGroupSpec(["b"], window)],
             "has SlidingWindowSpec": [KVCacheGroupSpec(["a"], window)],
             "has MLAAttentionSpec": [KVCacheGroupSpec(["a"], latent)],
+            "has MambaSpec": [KVCacheGroupSpec(["a"], recurrent)],
             "a prefix alone does not determine": [KVCacheGroupSpec(["a"], prefix)],
             "of a draft": [KVCacheGroupSpec(["a"], full, is_eagle_group=True)],
             "not to be transferred": [KVCacheGroupSpec(["a"], full, enable_kv_transfer=False)],

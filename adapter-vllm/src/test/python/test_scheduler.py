@@ -7,10 +7,11 @@ import tempfile
 import unittest
 from typing import Any, Optional
 
-from engine import BLOCK, Engine, engine_config
+from vllm.v1.core.kv_cache_utils import maybe_convert_block_hash
+
+from engine import BLOCK, Engine, describe, engine_config
 from fake_adapter import FakeAdapter
 from orbitkv_vllm import messages
-from orbitkv_vllm.metadata import Described
 from orbitkv_vllm.rendezvous import Rendezvous
 from workers import Workers
 
@@ -46,10 +47,8 @@ class SchedulerTest(unittest.TestCase):
             self.start_adapter()
         config = engine_config(self.folder, ranks=ranks, is_async=self.is_async, engine_id="engine", **options)
         engine = Engine(config, Workers(ranks), blocks=blocks)
-        facts = (("fact", "value"),)
-        engine.connector.set_xfer_handshake_metadata_pp_aware(
-            {(0, rank): Described(rank, 4096, facts) for rank in range(ranks)}
-        )
+        describe(config, ranks)
+        engine.connector.set_xfer_handshake_metadata_pp_aware({})
         self.addCleanup(engine.scheduler.shutdown)
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
@@ -329,18 +328,33 @@ class SchedulerTest(unittest.TestCase):
         self.assertFalse(engine.connector.has_pending_push_work())
         engine.run()
 
-    def test_saves_hold_half_of_the_pages_and_no_more(self) -> None:
+    def test_saves_hold_half_of_the_pages_and_the_rest_is_saved_later(self) -> None:
         engine = self.engine(blocks=18)
         engine.workers.ranks[0].holds_saves = True
         engine.add(_PROMPT, limit=1)
-        engine.add([token + 1 for token in _PROMPT], limit=1)
-        engine.run()
-        dropped = engine.workers.ranks[0].new_saves[1]
-        self.assertEqual([_BLOCKS, 0], [len(save.pages) for save in engine.workers.ranks[0].new_saves])
-        self.assertEqual((0, _BLOCKS * 32), (dropped.known, len(dropped.hashes)))
-        self.assertEqual([0], [ended.blocks for ended in self.fake.of(messages.Step)[-1].saves_ended])
+        second = engine.add([token + 1 for token in _PROMPT], limit=BLOCK)
+        engine.settle(4)
+        saves = engine.workers.ranks[0].new_saves
+        self.assertEqual([(0, _BLOCKS), (0, 9 - _BLOCKS)], [(save.first_block, len(save.pages)) for save in saves])
+        self.assertEqual([0], [step.room for step in self.fake.of(messages.Step)[-1:]])
         engine.workers.ranks[0].holds_saves = False
         engine.settle(3)
+        rest = saves[2]
+        self.assertEqual((4, 4, 1), (rest.known, rest.first_block, len(rest.pages)))
+        engine.run()
+        engine.settle(4)
+        engine.require_empty()
+        self.assertLessEqual(set(second.block_hashes[:6]), self.fake.stored)
+
+    def test_a_save_of_pages_that_are_not_the_request_s_is_not_begun(self) -> None:
+        engine = self.engine()
+        self.fake.shifts_pages = True
+        engine.add(_PROMPT, limit=1)
+        engine.run()
+        engine.settle(3)
+        (save,) = engine.workers.ranks[0].new_saves
+        self.assertEqual(((), _BLOCKS * 32), (save.pages, len(save.hashes)))
+        self.assertEqual(set(), self.fake.stored)
         engine.require_empty()
 
     def test_blocks_of_generated_tokens_are_saved_when_they_are_confirmed(self) -> None:
@@ -503,6 +517,83 @@ class SchedulerTest(unittest.TestCase):
         engine.events.clear()
         self.assertTrue(engine.connector.reset_cache())
         self.assertEqual(["AllBlocksCleared"], [type(event).__name__ for event in engine.connector.take_events()])
+
+    def told(self, engine: Engine) -> list[tuple[Any, ...]]:
+        """What routers were told since the last call of blocks that are not in the engine's own cache."""
+        engine.settle(1)
+        told: list[tuple[Any, ...]] = []
+        for event in engine.events:
+            name = type(event).__name__
+            if name == "AllBlocksCleared":
+                told.append((name,))
+            elif event.medium == "CPU":
+                told.append((name, *event.block_hashes))
+        engine.events.clear()
+        return told
+
+    def with_events(self, seconds: list[float]) -> Engine:
+        """Returns an engine that tells events, and whose time is that of the list's only element."""
+        engine = self.engine(events=True)
+        half = engine.connector._scheduler
+        assert half is not None
+        half._clock = lambda: seconds[0]
+        return engine
+
+    def test_blocks_that_leave_are_told_as_events_though_the_engine_says_nothing_else(self) -> None:
+        now = [1e6]
+        engine = self.with_events(now)
+        request = engine.add(_PROMPT, limit=1)
+        engine.run()
+        engine.settle(4)
+        hashes = [maybe_convert_block_hash(block) for block in request.block_hashes]
+        self.assertIn(("BlockStored", *hashes), self.told(engine))
+        steps = len(self.fake.of(messages.Step))
+        self.fake.departed = list(request.block_hashes[3:])
+        self.assertEqual([], self.told(engine))
+        self.assertEqual(steps, len(self.fake.of(messages.Step)))
+        now[0] += 1
+        self.assertEqual([("BlockRemoved", *hashes[3:])], self.told(engine))
+        self.fake.cleared = True
+        now[0] += 1
+        self.assertEqual([("AllBlocksCleared",)], self.told(engine))
+        self.fake.cleared = True
+        now[0] += 1
+        self.assertEqual([], self.told(engine), "nobody takes anything for stored")
+
+    def test_a_block_that_leaves_before_its_save_is_reported_is_not_told_as_stored_afterwards(self) -> None:
+        now = [1e6]
+        engine = self.with_events(now)
+        engine.workers.ranks[0].holds_saves = True
+        request = engine.add(_PROMPT, limit=1)
+        engine.run()
+        engine.settle(2)
+        self.told(engine)
+        hashes = [maybe_convert_block_hash(block) for block in request.block_hashes]
+        self.fake.departed = [request.block_hashes[2]]
+        now[0] += 1
+        self.assertEqual([("BlockRemoved", hashes[2])], self.told(engine))
+        engine.workers.ranks[0].holds_saves = False
+        engine.settle(3)
+        self.assertEqual([("BlockStored", *hashes[:2])], self.told(engine))
+
+    def test_an_agent_that_was_started_since_makes_all_that_was_told_unknown(self) -> None:
+        now = [1e6]
+        engine = self.with_events(now)
+        engine.add(_PROMPT, limit=1)
+        engine.run()
+        engine.settle(4)
+        self.told(engine)
+        self.stop()
+        self.start_adapter()
+        half = engine.connector._scheduler
+        assert half is not None and half._client is not None
+        half._client.counters()
+        half._client._breaker._retry_at = 0.0
+        engine.add(_PROMPT[5:], limit=2)
+        now[0] += 1
+        self.assertTrue(half._client.prepare())
+        engine.run()
+        self.assertIn(("AllBlocksCleared",), self.told(engine))
 
     def test_tokens_are_counted(self) -> None:
         engine = self.engine()

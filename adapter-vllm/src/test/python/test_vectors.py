@@ -15,7 +15,7 @@ from orbitkv_vllm import messages
 
 _VECTORS = pathlib.Path(__file__).parent.parent / "resources" / "vllm-1.jsonl"
 _NUMBERS = {"pages": "i", "endedSeries": "q", "stored": "q"}
-_BYTES = ("probe", "namespace", "hashes", "assertedDigest")
+_BYTES = ("probe", "namespace", "hashes", "assertedDigest", "departed")
 
 
 def _vectors() -> list[dict[str, typing.Any]]:
@@ -62,7 +62,8 @@ class VectorsTest(unittest.TestCase):
         for make in (
             lambda: messages.Allocated("a", 0, bytes(3)),
             lambda: messages.Lookup("a", 0, 0, 0, bytes(31)),
-            lambda: messages.Plan([], [], bytes(7), b""),
+            lambda: messages.Plan([], [], bytes(7), b"", False, b""),
+            lambda: messages.Plan([], [], b"", b"", False, bytes(31)),
         ):
             with self.assertRaises(ValueError):
                 make()

@@ -16,8 +16,8 @@ from orbitkv_vllm.vllm_wire import AdapterClient, Identity, Instance
 from orbitkv_wire.messages import Refusal
 
 _IDENTITY = Identity("/models/m", b"", ("/adapters/a",), (("name", "value"),))
-_INSTANCE = Instance("engine", 7, 2, 4096, 16, 1000, True)
-_EMPTY = messages.Step([], [], [], [], [], [])
+_INSTANCE = Instance("engine", 7, 2, 4096, 16, 1000, True, False)
+_EMPTY = messages.Step([], [], [], [], [], [], 0)
 
 
 class AdapterClientTest(unittest.TestCase):
@@ -65,7 +65,7 @@ class AdapterClientTest(unittest.TestCase):
         self.assertEqual((1, "0.31.0"), (hello.protocol, hello.engine_version))
         self.assertEqual(("/models/m", b"", ["/adapters/a"], [("name", "value")]), (
             identify.model_path, identify.asserted_digest, identify.adapter_paths, identify.facts))
-        self.assertEqual(messages.Attach("engine", 7, NAMESPACE, 2, 4096, 16, 1000, True), attach)
+        self.assertEqual(messages.Attach("engine", 7, NAMESPACE, 2, 4096, 16, 1000, True, False), attach)
         self.assertTrue(self.client.prepare())
         self.assertEqual(3, len(adapter.requests))
 

@@ -32,7 +32,7 @@ from vllm.v1.kv_cache_interface import (
 from vllm.v1.kv_cache_layout import KVCacheLayout
 
 import fake_orbitkv
-from engine import BLOCK, Engine, engine_config
+from engine import BLOCK, Engine, engine_config, rendezvous, start_of
 from orbitkv_vllm.connector import OrbitKvConnector
 from orbitkv_vllm.metadata import Orders, SaveOrder
 from orbitkv_vllm.profile import ProfileError
@@ -167,8 +167,7 @@ class WorkerTest(unittest.TestCase):
         config = self.config(len(workers.ranks), **options)
         engine = Engine(config, workers, blocks=_BLOCKS)
         self.addCleanup(engine.scheduler.shutdown)
-        described: Any = {(0, rank): one.get_handshake_metadata() for rank, one in enumerate(workers.connectors)}
-        engine.connector.set_xfer_handshake_metadata_pp_aware(described)
+        engine.connector.set_xfer_handshake_metadata_pp_aware({})
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
         half._client._deadline_s = 10.0
@@ -382,8 +381,8 @@ class WorkerTest(unittest.TestCase):
         facts = []
         for memory, layout in ((first, KVCacheLayout.LBHNC), (second, KVCacheLayout.BLHNC)):
             connector = self.worker(memory, layout)
-            described: Any = connector.get_handshake_metadata()
-            facts.append(dict(described.facts))
+            config = self.config()
+            facts.append(dict(rendezvous(config).described(start_of(config), 0).facts))
             connector.shutdown()
         differing = {name for name in facts[0] if facts[0][name] != facts[1][name]}
         self.assertEqual({"pages.layout", "pages.pieces"}, differing)

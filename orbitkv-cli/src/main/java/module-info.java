@@ -5,6 +5,7 @@ module io.orbitkv.cli {
   requires ch.qos.logback.core;
   requires info.picocli;
   requires io.orbitkv.core;
+  requires io.orbitkv.pd.composition;
   requires io.prometheus.metrics.config;
   requires io.prometheus.metrics.model;
   requires io.prometheus.writer.text;

@@ -35,6 +35,7 @@ _JAVA_MODULES = (
 # By the package that has them, since an adapter may not be there.
 _ENTRY_POINTS = {
     "orbitkv": ("console_scripts", "orbitkv = orbitkv.command:main"),
+    "orbitkv_sglang": ("sglang.srt.plugins", "orbitkv = orbitkv_sglang.plugin:register"),
     "orbitkv_vllm": ("vllm.general_plugins", "orbitkv = orbitkv_vllm.plugin:register"),
 }
 

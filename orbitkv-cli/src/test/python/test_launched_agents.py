@@ -12,6 +12,7 @@ import unittest
 from typing import Callable
 
 from orbitkv_agent import AgentLauncher, EngineFolder
+from orbitkv_agent.process import SeenProcess
 from orbitkv_wire import ManagerClient
 
 from stand_in import Worker, chain
@@ -29,7 +30,8 @@ def _until(condition: Callable[[], bool]) -> bool:
 
 
 def _runs(pid: int) -> bool:
-    return os.path.exists(f"/proc/{pid}")
+    seen = SeenProcess.of(pid)
+    return seen is not None and not seen.is_gone()
 
 
 def _launch(folder: EngineFolder, rank: int, *options: str) -> AgentLauncher:

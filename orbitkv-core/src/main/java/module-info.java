@@ -10,8 +10,11 @@ module io.orbitkv.core {
   exports io.orbitkv.core.manager;
 
   // What adapters are written with, and nobody else sees. They are compiled after this module, hence the annotation.
-  exports io.orbitkv.core.lifecycle to io.orbitkv.adapter.vllm;
-  exports io.orbitkv.core.wire to io.orbitkv.adapter.vllm;
+  exports io.orbitkv.core.adapter to io.orbitkv.adapter.sglang, io.orbitkv.adapter.vllm;
+  exports io.orbitkv.core.identity to io.orbitkv.adapter.sglang, io.orbitkv.adapter.vllm;
+  exports io.orbitkv.core.lifecycle to io.orbitkv.adapter.sglang, io.orbitkv.adapter.vllm;
+  exports io.orbitkv.core.lookup to io.orbitkv.adapter.sglang, io.orbitkv.adapter.vllm;
+  exports io.orbitkv.core.wire to io.orbitkv.adapter.sglang, io.orbitkv.adapter.vllm;
 
   uses io.orbitkv.api.spi.DeviceBackend;
   uses io.orbitkv.api.spi.HostMemory;

@@ -10,8 +10,10 @@ import threading
 import time
 import unittest
 from typing import Callable
+from unittest import mock
 
 from orbitkv_agent import AgentLauncher
+from orbitkv_agent.process import SeenProcess
 
 _LIMIT_S = 30.0
 
@@ -33,11 +35,35 @@ def _until(condition: Callable[[], bool]) -> bool:
 
 
 def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    """Whether a process has not ended. Nobody may have asked how it ended: its parent is the first process."""
+    seen = SeenProcess.of(pid)
+    return seen is not None and not seen.is_gone()
+
+
+def _started_by(pid: int) -> set[int]:
+    """The processes that a process has started, those that they have, and so on: as engines look for them."""
+    parents: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as stat:
+                    parents[int(name)] = int(stat.read().rpartition(")")[2].split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+def _descriptors() -> dict[int, str]:
+    found = {}
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            found[int(descriptor)] = os.readlink(f"/proc/self/fd/{descriptor}")
+        except FileNotFoundError:
+            pass
+    return found
 
 
 class AgentLauncherTest(unittest.TestCase):
@@ -57,6 +83,12 @@ class AgentLauncherTest(unittest.TestCase):
         with open(self.log, encoding="utf-8") as log:
             return log.read()
 
+    def require_restart(self, launcher: AgentLauncher, killed: int) -> None:
+        with self.assertLogs("orbitkv_agent", "WARNING") as logged:
+            os.kill(killed, signal.SIGKILL)
+            self.assertTrue(_until(lambda: launcher.listening and launcher.agent_pid not in (None, killed)))
+        self.assertIn("agent rank0.sock ended: starting", logged.output[0])
+
     def test_it_starts_the_agent_and_ends_it_in_order(self) -> None:
         with self.assertLogs("orbitkv_agent", "INFO") as logged:
             launcher = self.launch()
@@ -75,10 +107,7 @@ class AgentLauncherTest(unittest.TestCase):
         self.assertTrue(launcher.wait(_LIMIT_S))
         first = launcher.agent_pid
         assert first is not None
-        with self.assertLogs("orbitkv_agent", "WARNING") as logged:
-            os.kill(first, signal.SIGKILL)
-            self.assertTrue(_until(lambda: launcher.listening and launcher.agent_pid != first))
-        self.assertIn("agent rank0.sock ended with -9: starting", logged.output[0])
+        self.require_restart(launcher, first)
 
     def test_one_that_cannot_start_costs_its_caller_nothing_and_says_why(self) -> None:
         dies = "import sys; print('no memory here', file=sys.stderr); sys.exit(1)"
@@ -89,15 +118,14 @@ class AgentLauncherTest(unittest.TestCase):
             self.assertTrue(_until(lambda: len(logged.output) >= 3))
             self.assertFalse(launcher.wait(0.0))
         for pause, line in zip(("0.01", "0.02", "0.04"), logged.output):
-            self.assertIn(f"ended with 1: no memory here; starting it again in {pause} s", line)
+            self.assertIn(f"ended: no memory here; starting it again in {pause} s", line)
 
     def test_a_command_that_is_not_there_is_tried_again(self) -> None:
         with self.assertLogs("orbitkv_agent", "WARNING") as logged:
             launcher = AgentLauncher(self.socket, [], command=["/nonexistent/orbitkv"], retry_s=0.01)
             self.addCleanup(launcher.close)
             self.assertTrue(_until(lambda: len(logged.output) >= 2))
-        self.assertIn("cannot be started", logged.output[0])
-        self.assertIn("/nonexistent/orbitkv", logged.output[0])
+        self.assertIn("ended: /nonexistent/orbitkv cannot be started: [Errno 2] No such file", logged.output[0])
 
     def test_it_ends_with_the_process_that_is_killed_though_a_forked_child_lives(self) -> None:
         agents, tells = os.pipe()
@@ -120,6 +148,54 @@ class AgentLauncherTest(unittest.TestCase):
         self.assertTrue(_until(lambda: not _runs(agent)))
         self.assertTrue(_runs(child))
         self.assertIn("drained", self.said())
+
+    def test_it_ends_in_order_though_all_that_its_engine_has_started_is_killed(self) -> None:
+        agents, tells = os.pipe()
+        engine = os.fork()
+        if engine == 0:
+            launcher = AgentLauncher(self.socket, [], command=[sys.executable, "-c", _AGENT])
+            launcher.wait(_LIMIT_S)
+            if os.fork() != 0:
+                os.write(tells, f"{launcher.agent_pid}\n".encode())
+            signal.pause()
+        self.addCleanup(os.close, agents)
+        self.addCleanup(os.close, tells)
+        agent = int(os.read(agents, 100))
+        started = _started_by(engine)
+        self.assertEqual(1, len(started), "the forked child alone, and no zombie")
+        for process in started | {engine}:
+            os.kill(process, signal.SIGKILL)
+        os.waitpid(engine, 0)
+        self.assertTrue(_until(lambda: not _runs(agent)))
+        self.assertIn("drained", self.said())
+
+    def test_its_end_is_seen_though_another_process_holds_its_output(self) -> None:
+        launcher = self.launch()
+        self.assertTrue(launcher.wait(_LIMIT_S))
+        first = launcher.agent_pid
+        assert first is not None
+        # As a process does that was forked while the agent was started.
+        held = os.open(f"/proc/{first}/fd/1", os.O_WRONLY)
+        self.addCleanup(os.close, held)
+        self.require_restart(launcher, first)
+
+    def test_its_end_is_seen_where_the_kernel_has_no_descriptors_of_processes(self) -> None:
+        with mock.patch("os.pidfd_open", side_effect=PermissionError):
+            launcher = self.launch()
+            self.assertTrue(launcher.wait(_LIMIT_S))
+            first = launcher.agent_pid
+            assert first is not None
+            self.require_restart(launcher, first)
+
+    def test_no_descriptor_and_no_process_is_left(self) -> None:
+        descriptors, started = _descriptors(), _started_by(os.getpid())
+        dies = "import sys; print('no memory here', file=sys.stderr); sys.exit(1)"
+        with self.assertLogs("orbitkv_agent", "WARNING") as logged:
+            launcher = self.launch(dies, retry_s=0.001)
+            self.assertTrue(_until(lambda: len(logged.output) >= 3))
+            self.assertTrue(launcher.close(_LIMIT_S))
+        self.assertEqual(descriptors, _descriptors())
+        self.assertEqual(started, _started_by(os.getpid()))
 
     def test_what_is_slow_to_end_is_left_to_itself(self) -> None:
         slow = _AGENT + "import time; time.sleep(0.5)"

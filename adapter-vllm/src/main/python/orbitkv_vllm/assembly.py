@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orbitkv_agent import AgentClient
 from orbitkv_agent.launch import AgentLauncher
@@ -14,7 +14,7 @@ from orbitkv_vllm.layout import Page, Pool, pool_of
 from orbitkv_vllm.metadata import Described
 from orbitkv_vllm.profile import ProfileError, RequestProfile, only_group
 from orbitkv_vllm.rendezvous import Rendezvous
-from orbitkv_vllm.settings import Settings
+from orbitkv_vllm.settings import Saves, Settings
 from orbitkv_vllm.vllm_wire import AdapterClient, Instance
 
 if TYPE_CHECKING:
@@ -37,28 +37,33 @@ _READING_S = 10.0
 
 def scheduler_half(config: VllmConfig, settings: Settings) -> SchedulerHalf:
     """Returns a scheduler half that serves nothing yet."""
-    from orbitkv_vllm.events import StoredEvents
+    from orbitkv_vllm.events import CacheEvents
     from orbitkv_vllm.scheduler import SchedulerHalf
 
     block_tokens = config.cache_config.block_size
-    wanted = config.kv_events_config
     return SchedulerHalf(
         block_tokens=block_tokens,
         ranks=config.parallel_config.tensor_parallel_size,
         profile=RequestProfile(settings.adapters),
+        loads=settings.loads,
         saves=settings.saves,
-        events=StoredEvents(block_tokens) if wanted is not None and wanted.enable_kv_cache_events else None,
+        events=CacheEvents(block_tokens) if _events_are_wanted(config) else None,
     )
 
 
-def adapter_client(
-    config: VllmConfig, settings: Settings, engine_version: str, described: Mapping[int, Any]
-) -> AdapterClient:
+def adapter_client(config: VllmConfig, settings: Settings, engine_version: str) -> AdapterClient:
     """Returns the scheduler half's way to the agent of rank 0. ``ValueError`` if the workers do not agree."""
-    ranks = config.parallel_config.tensor_parallel_size
-    if sorted(described) != list(range(ranks)) or not all(isinstance(one, Described) for one in described.values()):
-        raise ValueError(f"OrbitKV for vLLM: ranks {sorted(described)} have shared their pages, expected all {ranks}")
-    first: Described = described[0]
+    rendezvous = _rendezvous(config, settings)
+    known = incarnation(_engine_id(config), config.instance_id, os.getpid())
+    ranks = range(config.parallel_config.tensor_parallel_size)
+    try:
+        described = {rank: rendezvous.described(known, rank) for rank in ranks}
+    except FileNotFoundError as e:
+        raise ValueError(
+            f"OrbitKV for vLLM: {e.filename} is not there: not all {len(ranks)} ranks have shared their pages, or with"
+            " another kv_connector_extra_config.runtime_dir"
+        ) from e
+    first = described[0]
     for rank, one in described.items():
         if (one.shard_bytes, one.facts) != (first.shard_bytes, first.facts):
             differing = [name for (name, mine), (_, its) in zip(first.facts, one.facts) if mine != its]
@@ -67,7 +72,7 @@ def adapter_client(
                 f" {one.shard_bytes} and {first.shard_bytes} bytes of a block"
             )
     return AdapterClient(
-        _rendezvous(config, settings).scheduler_socket,
+        rendezvous.scheduler_socket,
         identity=identity(config, settings, first.facts),
         engine_version=engine_version,
         instance=_instance(config, settings, first.shard_bytes, os.getpid()),
@@ -80,7 +85,7 @@ def worker_half(
     settings: Settings,
     engine_version: str,
     kv_caches: Mapping[str, torch.Tensor],
-) -> tuple[WorkerHalf, Described]:
+) -> WorkerHalf:
     """Shares the pages, starts the agent, and returns the half that has both."""
     from orbitkv_vllm.shared import share
     from orbitkv_vllm.worker import Introduction, WorkerHalf
@@ -129,7 +134,8 @@ def worker_half(
         pages=pages,
         rendezvous=rendezvous,
     )
-    return half, Described(rank, pool.shard_bytes, facts)
+    rendezvous.describe(instance.incarnation, Described(rank, pool.shard_bytes, facts))
+    return half
 
 
 def _device(kv_caches: Mapping[str, torch.Tensor]) -> torch.device:
@@ -145,7 +151,7 @@ def _device(kv_caches: Mapping[str, torch.Tensor]) -> torch.device:
     devices = {view.device for view in kv_caches.values()}
     if len(devices) != 1:
         raise ProfileError(
-            f"OrbitKV for vLLM: the pages of a rank are on {', '.join(sorted(map(str, devices)))}, expected one device"
+            f"OrbitKV for vLLM: the pages of one rank are on {', '.join(sorted(map(str, devices)))}, expected one device"
         )
     return next(iter(devices))
 
@@ -193,8 +199,13 @@ def _instance(config: VllmConfig, settings: Settings, shard_bytes: int, engine_p
         shard_bytes=shard_bytes,
         block_tokens=config.cache_config.block_size,
         defer_millis=settings.defer_millis,
-        saves=settings.saves,
+        saves=settings.saves is not Saves.OFF,
+        departures=_events_are_wanted(config),
     )
+
+
+def _events_are_wanted(config: VllmConfig) -> bool:
+    return config.kv_events_config is not None and bool(config.kv_events_config.enable_kv_cache_events)
 
 
 def _engine_id(config: VllmConfig) -> str:

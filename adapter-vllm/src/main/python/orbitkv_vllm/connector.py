@@ -56,7 +56,6 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
         self._engine_version = engine_version
         self._scheduler: Optional[SchedulerHalf] = None
         self._worker: Optional[WorkerHalf] = None
-        self._described: Optional[KVConnectorHandshakeMetadata] = None
         if role is KVConnectorRole.SCHEDULER:
             from orbitkv_vllm.assembly import scheduler_half
 
@@ -95,24 +94,18 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
         """Shares the pages with the agent of this rank, which is started."""
         from orbitkv_vllm.assembly import worker_half
 
-        self._worker, self._described = worker_half(
+        self._worker = worker_half(
             self._vllm_config, self._kv_cache_config, self._settings, self._engine_version, kv_caches
         )
 
-    def get_handshake_metadata(self) -> KVConnectorHandshakeMetadata | None:
-        """Tells the scheduler half what only a worker knows."""
-        return self._described
-
     def bind_connector_metadata(self, connector_metadata: KVConnectorMetadata) -> None:
-        """Comes before the step's forward, which ``start_load_kv`` may follow."""
+        """Begins the step's loads, all of which are asynchronous: ``start_load_kv`` may come behind the forward."""
         super().bind_connector_metadata(connector_metadata)
         if self._worker is not None:
-            self._worker.before_forward(self._orders())
+            self._worker.start_loads(self._orders())
 
     def start_load_kv(self, forward_context: ForwardContext, **kwargs: Any) -> None:
-        """Begins the step's loads, all of which are asynchronous."""
-        if self._worker is not None:
-            self._worker.start_loads(self._orders())
+        """The step's loads have begun."""
 
     def wait_for_layer_load(self, layer_name: str) -> None:
         """Nothing that is computed now waits for a load."""
@@ -142,13 +135,11 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
     # The scheduler.
 
     def set_xfer_handshake_metadata(self, metadata: dict[int, KVConnectorHandshakeMetadata]) -> None:
-        """Learns from the workers what the blocks are, and looks for the agent from now on."""
+        """Looks for the agent from now on: every worker has shared its pages. What is handed over is not OrbitKV's."""
         from orbitkv_vllm.assembly import adapter_client
 
         if self._scheduler is not None:
-            self._scheduler.connect(
-                adapter_client(self._vllm_config, self._settings, self._engine_version, metadata)
-            )
+            self._scheduler.connect(adapter_client(self._vllm_config, self._settings, self._engine_version))
 
     def bind_gpu_block_pool(self, gpu_block_pool: BlockPool) -> None:
         """Learns where references to pages are held."""
@@ -173,14 +164,14 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
 
     def request_finished(self, request: Request, block_ids: list[int]) -> tuple[bool, dict[str, Any] | None]:
         """Forgets a request. Its pages are the engine's: those being saved are held by references."""
-        self._half().finished(request)
+        self._half().finished(request, block_ids)
         return False, None
 
     def request_finished_all_groups(
         self, request: Request, block_ids: tuple[list[int], ...]
     ) -> tuple[bool, dict[str, Any] | None]:
         """Forgets a request."""
-        self._half().finished(request)
+        self._half().finished(request, block_ids[0])
         return False, None
 
     def has_pending_block_frees(self) -> bool:

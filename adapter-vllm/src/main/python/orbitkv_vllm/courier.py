@@ -13,7 +13,7 @@ from orbitkv_vllm.metadata import LoadOrder, SaveOrder
 from orbitkv_wire.messages import HASH_BYTES
 
 _PATIENCE_S = 0.002
-"""How long the agent is asked at once whether transfers have ended. Orders wait for that."""
+"""How long the agent is asked at once whether loads have ended. Orders wait for that."""
 
 
 class LoadEnd(NamedTuple):
@@ -144,7 +144,7 @@ class Courier:
                 self._client.forget(order.series)
             elif isinstance(order, _Question):
                 self._asked = False
-                self._learn(_PATIENCE_S)
+                self._learn(0.0)
 
     def _load(self, order: LoadOrder) -> None:
         since = time.monotonic()

@@ -116,6 +116,7 @@ class Attach(Message, frozen=True, tag=3):
     block_tokens: Int32
     defer_millis: Int32
     saves: bool
+    departures: bool
 
 
 class Lookup(Message, frozen=True, tag=4):
@@ -132,12 +133,15 @@ class Lookup(Message, frozen=True, tag=4):
 
 
 class Step(Message, frozen=True, tag=5):
+    """What a step decides, and what workers have reported. Saves may hold ``room`` pages more than they do."""
+
     allocated: list[Allocated]
     advanced: list[Advanced]
     preempted: list[Text]
     finished: list[Text]
     saves_ended: list[SaveEnded]
     loads_ended: list[LoadEnded]
+    room: Int32
 
 
 class Reset(Message, frozen=True, tag=6):
@@ -189,16 +193,23 @@ class Matched(Message, frozen=True, tag=6):
 
 
 class Plan(Message, frozen=True, tag=7):
-    """Orders to all workers. ``ended_series`` get no more saves; of ``stored`` saves every block can be found now."""
+    """Orders to all workers, and news. ``ended_series`` get no more saves.
+
+    Of ``stored`` saves every block can be found now. With ``cleared``, all blocks of before have to be taken for gone;
+    ``departed`` are hashes of blocks that are.
+    """
 
     loads: list[Load]
     saves: list[Save]
     ended_series: bytes
     stored: bytes
+    cleared: bool
+    departed: Chain
 
     def __post_init__(self) -> None:
         whole("ended_series", self.ended_series, 8)
         whole("stored", self.stored, 8)
+        whole("departed", self.departed, HASH_BYTES)
 
 
 class ResetDone(Message, frozen=True, tag=8):

@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from vllm.distributed.kv_transfer.kv_connector.v1.base import (
-    KVConnectorHandshakeMetadata,
-    KVConnectorMetadata,
-    KVConnectorWorkerMetadata,
-)
-
+from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorMetadata, KVConnectorWorkerMetadata
 
 _K = TypeVar("_K")
 
@@ -84,8 +79,7 @@ def merged(some: dict[_K, Ended], others: dict[_K, Ended]) -> dict[_K, Ended]:
     return result
 
 
-@dataclass
-class Described(KVConnectorHandshakeMetadata):
+class Described(NamedTuple):
     """What only a worker knows of its memory."""
 
     rank: int

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+from typing import TYPE_CHECKING
 
 from orbitkv_agent.folder import EngineFolder
+
+if TYPE_CHECKING:
+    from orbitkv_vllm.metadata import Described
 
 _LONGEST_SOCKET = 107
 
@@ -38,6 +43,24 @@ class Rendezvous:
         """Removes the folder if this process is the last that is in it. Idempotent."""
         self._folder.leave()
 
+    def describe(self, incarnation: int, described: Described) -> None:
+        """Leaves what a worker knows of its memory for the scheduler of the same start.
+
+        Not by vLLM's handshake: that has room for one connector of several.
+        """
+        path = self._description(incarnation, described.rank)
+        with open(f"{path}.new", "w", encoding="utf-8") as file:
+            json.dump({"shard_bytes": described.shard_bytes, "facts": described.facts}, file)
+        os.replace(f"{path}.new", path)
+
+    def described(self, incarnation: int, rank: int) -> Described:
+        """Returns what a worker left. ``FileNotFoundError`` if it has left nothing."""
+        from orbitkv_vllm.metadata import Described
+
+        with open(self._description(incarnation, rank), encoding="utf-8") as file:
+            read = json.load(file)
+        return Described(rank, read["shard_bytes"], tuple((name, value) for name, value in read["facts"]))
+
     def agent_socket(self, rank: int) -> str:
         """Returns where the agent of a rank listens."""
         return self._folder.file(f"rank{rank}.sock")
@@ -56,3 +79,6 @@ class Rendezvous:
     def manager_socket(self) -> str:
         """Where a hosted Manager listens."""
         return os.path.join(self.manager_folder, "manager.sock")
+
+    def _description(self, incarnation: int, rank: int) -> str:
+        return self._folder.file(f"rank{rank}.{incarnation & 0xFFFFFFFFFFFFFFFF:016x}.json")

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Callable, NamedTuple, Optional
 
 from orbitkv_vllm import messages
-from orbitkv_vllm.events import StoredEvents
+from orbitkv_vllm.events import CacheEvents
 from orbitkv_vllm.messages import Standing
 from orbitkv_vllm.metadata import Ended, LoadOrder, Orders, Reports, SaveOrder
 from orbitkv_vllm.profile import RequestProfile
+from orbitkv_vllm.settings import Saves
 from orbitkv_vllm.stats import OrbitKvStats
 from orbitkv_vllm.vllm_wire import AdapterClient
 
@@ -40,7 +41,13 @@ _PINNED_SHARE = 2
 _IDLE_PATIENCE_S = 10.0
 """How long an engine with nothing else to do waits for saves to end."""
 
-_NOTHING = messages.Plan([], [], b"", b"")
+_NOTHING = messages.Plan([], [], b"", b"", False, b"")
+
+_NEWS_S = 0.1
+"""How often the agent is asked for news, if it has to be told of none."""
+
+_WELL = ("FINISHED_STOPPED", "FINISHED_LENGTH_CAPPED")
+"""How a request ends whose tokens are all that it should have."""
 
 
 class _Told:
@@ -72,6 +79,15 @@ class _Pin(NamedTuple):
     ended: Ended
 
 
+class _Done(NamedTuple):
+    """A request that finished well. Its pages are held by a reference of this half's own until the agent has been told
+    of them."""
+
+    told: _Told
+    pages: Sequence[int]
+    blocks: list[KVCacheBlock]
+
+
 class _Load(NamedTuple):
     blocks: int
     ended: Ended
@@ -89,14 +105,16 @@ class SchedulerHalf:
         block_tokens: int,
         ranks: int,
         profile: RequestProfile,
-        saves: bool,
-        events: Optional[StoredEvents],
+        loads: bool,
+        saves: Saves,
+        events: Optional[CacheEvents],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Serves nothing until ``connect``."""
         self._block_tokens = block_tokens
         self._ranks = ranks
         self._profile = profile
+        self._may_load = loads
         self._saves = saves
         self._events = events
         self._clock = clock
@@ -109,6 +127,7 @@ class SchedulerHalf:
         """Requests that failed to load: what failed once may fail again, and again."""
         self._allocated: dict[str, Sequence[int]] = {}
         self._finished: list[str] = []
+        self._done: list[_Done] = []
         self._pins: dict[int, _Pin] = {}
         self._pinned_blocks = 0
         self._pins_moved = clock()
@@ -118,6 +137,9 @@ class SchedulerHalf:
         self._loads_ended: list[messages.LoadEnded] = []
         self._ended_series: list[int] = []
         self._stats = OrbitKvStats()
+        self._told_at = clock()
+        self._heard_of = 0
+        """The connection over which the last news came."""
 
     def connect(self, client: AdapterClient) -> None:
         """Has an agent from now on."""
@@ -133,6 +155,7 @@ class SchedulerHalf:
         hashes = request.block_hashes
         if (
             client is None
+            or not self._may_load
             or request.skip_reading_prefix_cache
             or len(hashes) * self._block_tokens <= computed_tokens
             or request.request_id in self._failed
@@ -176,6 +199,8 @@ class SchedulerHalf:
             # Whoever ordered these does not hear of them any more, and the next agent did not order them.
             self._saves_ended.clear()
             self._loads_ended.clear()
+            self._let_go(self._done)
+            self._done = []
             if client is not None and (allocated or self._told):
                 client.prepare()
         if plan is not None:
@@ -211,23 +236,29 @@ class SchedulerHalf:
                 if load.ended.ranks >= self._ranks:
                     self._load_ended(name, self._loads.pop(name))
 
-    def finished(self, request: Request) -> None:
-        """Forgets a request. A load that it waits for goes on until the workers report it."""
+    def finished(self, request: Request, pages: Sequence[int]) -> None:
+        """Forgets a request, whose pages are still its own. A load that it waits for goes on until the workers report
+        it."""
         name = request.request_id
         told = self._told.pop(name, None)
         self._refused.discard(name)
         self._failed.discard(name)
         self._allocated.pop(name, None)
-        if told is not None and self._client is not None and told.connection == self._client.connections:
+        if told is None:
+            return
+        if self._saves is Saves.FINISHED and request.status.name in _WELL and self._hold(told, pages):
+            return
+        if self._client is not None and told.connection == self._client.connections:
             self._finished.append(name)
 
     def reset(self) -> bool:
         """Puts everything stored so far out of reach, if nothing is under way."""
-        if self._pins or self._loads or any(self._told[name].external_tokens > 0 for name in self._allocated):
+        waiting = any(self._told[name].external_tokens > 0 for name in self._allocated)
+        if self._pins or self._done or self._loads or waiting:
             return False
         if self._client is not None:
             # It has to know what ended since the last step, or it believes that it still goes on.
-            self._tell(self._client, [], [], [])
+            self._tell(self._client, [], [], [], 0)
             if not self._client.reset():
                 return False
         if self._events is not None:
@@ -239,8 +270,8 @@ class SchedulerHalf:
         return self._saves_end_within(_PATIENCE_S)
 
     def works(self) -> bool:
-        """Whether the engine has to take steps though it has no request: workers report saves in steps."""
-        return self._saves_end_within(_IDLE_PATIENCE_S)
+        """Whether the engine has to take steps though it has no request: saves are ordered and reported in steps."""
+        return bool(self._done) or self._saves_end_within(_IDLE_PATIENCE_S)
 
     def take_events(self) -> Iterable[KVCacheEvent]:
         """Returns what became known since the last call."""
@@ -285,18 +316,26 @@ class SchedulerHalf:
             told = self._up_to_date(self._told[name].request, client)
             told_allocated.append(messages.Allocated(name, told.external_tokens, _numbers(pages)))
             told.pages = len(pages)
-        advanced, tables = self._advanced(client, output) if self._saves else ([], {})
+        done = self._take_done(client)
+        advanced = []
+        if self._saves is Saves.ON:
+            advanced = self._advanced(client, output)
+        elif self._saves is Saves.FINISHED:
+            advanced = self._completed(client, done)
         # Pages that a request gets anew say by themselves that it lost those that it had.
         preempted = [
             name
             for name in output.preempted_req_ids or ()
             if name not in allocated and name in self._told and self._told[name].connection == client.connections
         ]
-        plan = self._tell(client, told_allocated, advanced, preempted)
+        plan = self._tell(client, told_allocated, advanced, preempted, self._room())
+        for save in () if plan is None else plan.saves:
+            self._pin(client, save, output, done, orders)
+        self._let_go(done)
+        # In the step behind that in which they were told to have more: what has finished has nothing to save.
+        self._finished += [one.told.request.request_id for one in done if one.told.connection == client.connections]
         if plan is None:
             return None
-        for save in plan.saves:
-            self._pin(client, save, tables, orders)
         orders.ended_series, self._ended_series = self._ended_series, []
         return plan
 
@@ -306,26 +345,37 @@ class SchedulerHalf:
         allocated: list[messages.Allocated],
         advanced: list[messages.Advanced],
         preempted: list[str],
+        room: int,
     ) -> Optional[messages.Plan]:
         finished, self._finished = self._finished, []
         saves_ended, self._saves_ended = self._saves_ended, []
         loads_ended, self._loads_ended = self._loads_ended, []
-        if not (allocated or advanced or preempted or finished or saves_ended or loads_ended):
+        if self._events is not None and client.connections != self._heard_of:
+            # An agent that was started since does not know what has left meanwhile.
+            self._heard_of = client.connections
+            self._events.lost()
+        news = self._events is not None and self._clock() - self._told_at >= _NEWS_S
+        if not (allocated or advanced or preempted or finished or saves_ended or loads_ended or news):
             # Most steps: nobody needs to hear of them.
             return _NOTHING
-        plan = client.step(messages.Step(allocated, advanced, preempted, finished, saves_ended, loads_ended))
+        self._told_at = self._clock()
+        plan = client.step(messages.Step(allocated, advanced, preempted, finished, saves_ended, loads_ended, room))
         if plan is not None:
             self._ended_series += struct.unpack(f">{len(plan.ended_series) // 8}q", plan.ended_series)
             if self._events is not None:
+                # In this order: what is stored now has not left before.
+                if plan.cleared:
+                    self._events.lost()
+                self._events.departed(plan.departed)
                 self._events.stored(struct.unpack(f">{len(plan.stored) // 8}q", plan.stored))
         return plan
 
-    def _advanced(
-        self, client: AdapterClient, output: SchedulerOutput
-    ) -> tuple[list[messages.Advanced], dict[str, Sequence[int]]]:
-        """Returns the requests with more whole, confirmed blocks behind this step, and their pages."""
+    def _room(self) -> int:
+        return 0 if self._pool is None else max(0, len(self._pool.blocks) // _PINNED_SHARE - self._pinned_blocks)
+
+    def _advanced(self, client: AdapterClient, output: SchedulerOutput) -> list[messages.Advanced]:
+        """Returns the requests with more whole, confirmed blocks behind this step."""
         advanced: list[messages.Advanced] = []
-        tables: dict[str, Sequence[int]] = {}
         block_tokens = self._block_tokens
         connection = client.connections
         state = output.kv_connector_block_state
@@ -345,34 +395,81 @@ class SchedulerHalf:
             groups = state.get_block_ids(name)
             if groups is None or len(groups[0]) < whole:
                 continue
-            pages = groups[0][:whole]
-            advanced.append(
-                messages.Advanced(
-                    name, whole * block_tokens, told.hashes, b"".join(hashes[told.hashes :]),
-                    min(told.pages, whole), _numbers(pages[told.pages :]),
-                )
-            )
-            tables[name] = pages
-            told.hashes = len(hashes)
-            told.pages = max(told.pages, whole)
-            told.whole = whole
-        return advanced, tables
+            advanced.append(self._more(told, groups[0][:whole]))
+        return advanced
+
+    def _completed(self, client: AdapterClient, done: Sequence[_Done]) -> list[messages.Advanced]:
+        """Returns the requests that have finished well."""
+        completed = []
+        for one in done:
+            if one.told.connection != client.connections:
+                one.told.tell_again(client.connections)
+            completed.append(self._more(one.told, one.pages))
+        return completed
+
+    def _more(self, told: _Told, pages: Sequence[int]) -> messages.Advanced:
+        """Returns that a request has these leading blocks."""
+        request = told.request
+        hashes = request.block_hashes
+        whole = len(pages)
+        advanced = messages.Advanced(
+            request.request_id, whole * self._block_tokens, told.hashes, b"".join(hashes[told.hashes :]),
+            min(told.pages, whole), _numbers(pages[told.pages :]),
+        )
+        told.hashes = len(hashes)
+        told.pages = max(told.pages, whole)
+        told.whole = whole
+        return advanced
+
+    def _hold(self, told: _Told, pages: Sequence[int]) -> bool:
+        """Keeps the whole blocks of a request that has finished well. Returns whether it has any."""
+        request, pool = told.request, self._pool
+        # Its last token was sampled, and not computed.
+        tokens = min(request.num_computed_tokens, request.num_tokens - 1)
+        whole = min(tokens // self._block_tokens, len(request.block_hashes), len(pages))
+        if pool is None or self._client is None or whole <= 0:
+            return False
+        blocks = [pool.blocks[page] for page in pages[:whole]]
+        pool.touch(blocks)
+        self._done.append(_Done(told, pages[:whole], blocks))
+        return True
+
+    def _take_done(self, client: AdapterClient) -> list[_Done]:
+        """Returns the requests that have finished well. One whose name is another's by now is forgotten at once."""
+        done, self._done = self._done, []
+        again = [one for one in done if one.told.request.request_id in self._told]
+        self._let_go(again)
+        self._finished += [one.told.request.request_id for one in again if one.told.connection == client.connections]
+        return [one for one in done if one.told.request.request_id not in self._told]
+
+    def _let_go(self, done: Sequence[_Done]) -> None:
+        for one in done:
+            if self._pool is not None:
+                self._pool.free_blocks(reversed(one.blocks))
 
     def _pin(
-        self, client: AdapterClient, save: messages.Save, tables: dict[str, Sequence[int]], orders: Orders
+        self,
+        client: AdapterClient,
+        save: messages.Save,
+        output: SchedulerOutput,
+        done: Sequence[_Done],
+        orders: Orders,
     ) -> None:
         """Holds the pages of a save, and has the workers do it."""
         pool = self._pool
+        state = output.kv_connector_block_state
         pages = struct.unpack(f">{len(save.pages) // 4}i", save.pages)
-        owned = tables.get(save.request, ())
-        if pool is None or not pages or tuple(owned[save.first_block : save.first_block + len(pages)]) != pages:
-            _LOG.error("a save of pages that %s does not have in this step is not started", save.request)
-            pages = ()
-        elif self._pinned_blocks + len(pages) > len(pool.blocks) // _PINNED_SHARE:
-            # Saves are slower than the engine: it does not wait for them.
-            self._stats.count("dropped_save_blocks", len(pages))
-            pages = ()
-        if pool is None or not pages:
+        owned: Sequence[int] = ()
+        told = self._told.get(save.request)
+        for one in done:
+            if one.told.request.request_id == save.request:
+                told, owned = one.told, one.pages
+        if state is not None and save.request in self._told:
+            # Also of a request that has nothing to compute in this step.
+            owned = state.resolve_block_ids(save.request)[0]
+        end = save.first_block + len(pages)
+        if pool is None or told is None or not pages or tuple(owned[save.first_block : end]) != pages:
+            # It was preempted, of which the agent hears when the request gets pages again.
             # What follows in the series builds on these hashes.
             orders.saves.append(SaveOrder(0, save.series, save.known, save.hashes, save.first_block, ()))
             self._saves_ended.append(messages.SaveEnded(save.save, 0))
@@ -386,7 +483,7 @@ class SchedulerHalf:
         self._pinned_blocks += len(blocks)
         orders.saves.append(SaveOrder(self._last_pin, save.series, save.known, save.hashes, save.first_block, pages))
         if self._events is not None:
-            self._events.saving(save.save, self._told[save.request].request, save.first_block, len(pages))
+            self._events.saving(save.save, told.request, save.first_block, len(pages))
 
     def _unpin(self, number: int) -> None:
         pin = self._pins.pop(number)

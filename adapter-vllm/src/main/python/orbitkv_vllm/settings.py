@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import re
 from collections.abc import Mapping
@@ -9,10 +10,21 @@ from typing import Any, NamedTuple, Optional
 
 _SIZE = re.compile(r"[0-9]+(B|KiB|MiB|GiB|TiB)?")
 _NAMES = (
-    "manager", "dram", "ssd", "runtime_dir", "scope", "model_digest", "adapters", "defer_ms", "agent_command", "saves",
-    "device_settings",
+    "manager", "dram", "ssd", "runtime_dir", "scope", "model_digest", "adapters", "defer_ms", "agent_command", "loads",
+    "saves", "device_settings",
 )
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
+
+
+class Saves(enum.Enum):
+    """Which blocks are saved."""
+
+    OFF = "off"
+    ON = "on"
+    """Each as soon as it is computed."""
+    FINISHED = "finished"
+    """Those of requests that have finished well: where a transport brings pages, none is saved before its request has
+    shown what became of them."""
 
 
 class Settings(NamedTuple):
@@ -34,7 +46,8 @@ class Settings(NamedTuple):
     """How long a request waits for reads from the SSD before it does without them."""
     agent_command: Optional[tuple[str, ...]]
     """What starts an agent; that of this package unless said otherwise."""
-    saves: bool
+    loads: bool
+    saves: Saves
     device_settings: tuple[tuple[str, str], ...] = ()
     """What the agent's device is set to, by name, such as ``loads`` and ``auto`` of a GPU."""
 
@@ -54,7 +67,8 @@ class Settings(NamedTuple):
             adapters=_adapters("adapters", given.get("adapters")),
             defer_millis=_millis("defer_ms", given.get("defer_ms")),
             agent_command=_command("agent_command", given.get("agent_command")),
-            saves=_switch("saves", given.get("saves")),
+            loads=_choice("loads", given.get("loads"), ("on", "off")) == "on",
+            saves=Saves(_choice("saves", given.get("saves"), ("on", "off", "finished"))),
             device_settings=_device_settings("device_settings", given.get("device_settings")),
         )
         if settings.manager is not None:
@@ -155,9 +169,10 @@ def _device_settings(name: str, value: Any) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((str(setting), str(of)) for setting, of in value.items()))
 
 
-def _switch(name: str, value: Any) -> bool:
+def _choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Returns one of some words, the first unless one is given."""
     if value is None:
-        return True
-    if value not in ("on", "off"):
-        raise _wrong(name, value, "'on' or 'off'")
-    return bool(value == "on")
+        return choices[0]
+    if value not in choices:
+        raise _wrong(name, value, f"one of {', '.join(choices)}")
+    return str(value)

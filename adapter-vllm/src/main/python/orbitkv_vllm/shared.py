@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Optional, Protocol
 
 from orbitkv_agent.cuda_pool import CudaPool, MemoryRange
-from orbitkv_vllm.adopt import AdoptedMemory
+from orbitkv_agent.adopt import AdoptedMemory
 from orbitkv_vllm.layout import Pool
 
 if TYPE_CHECKING:

@@ -50,6 +50,7 @@ class Instance(NamedTuple):
     block_tokens: int
     defer_millis: int
     saves: bool
+    departures: bool
 
 
 class _RefusedError(Exception):
@@ -227,7 +228,7 @@ class AdapterClient:
             return False
         attach = messages.Attach(
             instance.name, instance.incarnation, namespace, instance.ranks, instance.shard_bytes,
-            instance.block_tokens, instance.defer_millis, instance.saves,
+            instance.block_tokens, instance.defer_millis, instance.saves, instance.departures,
         )
         connection = self._open(deadline)
         attached = _expect(messages.Attached, connection.ask(attach, deadline)).attached

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("orbitkv_vllm")
 
-_DRAIN_S = 5.0
+# vLLM gives a worker five seconds to end. An agent that needs longer ends by itself.
+_DRAIN_S = 2.0
+_END_S = 2.0
 _PAUSE_S = 0.05
 _INTRODUCTION_S = 10.0
 
 _FOLLOWING_S = 1.0
-"""So long saves wait for the engine, and then the agent does: loads in each step move what is waited for."""
+"""So long saves wait for the engine; then the agent does, whatever that costs. Loads in each step move what both wait for."""
 
 
 class AgentProcess(Protocol):
@@ -118,19 +120,17 @@ class WorkerHalf:
             return 0, waiting
         return self._courier.loads, self._courier.saves + waiting
 
-    def before_forward(self, orders: Orders) -> None:
-        """Has the loads of a step follow what was enqueued before its forward, as the last users of their pages."""
-        if orders.loads:
-            # Saves that follow the engine then follow it to here.
-            self._pages.follow_engine()
-
     def start_loads(self, orders: Orders) -> None:
-        """Begins the loads of a step, before or behind its forward."""
+        """Begins the loads of a step, before its forward."""
         for name in orders.without_load:
             self._finished.add(name)
             self._failed.add(name)
+        if not orders.loads:
+            return
+        courier = self._agent()
+        # Behind the last steps that used these pages. Saves that follow the engine then follow it to here.
+        self._pages.follow_engine()
         for order in orders.loads:
-            courier = self._agent()
             if courier is None:
                 self._load_ended(order, 0)
             else:
@@ -181,7 +181,7 @@ class WorkerHalf:
         if self._courier is not None and (self._courier.loads or self._courier.saves):
             for end in self._courier.take():
                 if isinstance(end, LoadEnd):
-                    self._stats.count("load_seconds", end.seconds)
+                    self._stats.count("load_microseconds", round(1e6 * end.seconds))
                     self._load_ended(end.order, end.blocks)
                 else:
                     self._save_ended(end.order, end.blocks)
@@ -214,7 +214,7 @@ class WorkerHalf:
         courier, self._courier = self._agent(), None
         if courier is not None:
             courier.close().close(deadline_s=_DRAIN_S)
-        self._process.close()
+        self._process.close(_END_S)
         self._pages.close()
         self._rendezvous.leave()
 

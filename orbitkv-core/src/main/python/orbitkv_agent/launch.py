@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import select
 import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -19,16 +21,33 @@ _READY = b"ready: "
 _LOG_BYTES = 1 << 20
 """A log that is longer is put aside when an agent starts."""
 
+_STARTER = """
+import os, sys
+if os.fork() == 0:
+    os.setsid()
+    print(os.getpid(), flush=True)
+    try:
+        os.execvp(sys.argv[1], sys.argv[1:])
+    except OSError as e:
+        sys.exit(f"{sys.argv[1]} cannot be started: {e}")
+"""
+"""Starts a command that is nobody's child here, tells its number, and ends."""
+
 _OF_OTHERS = ("CLASSPATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "LD_PRELOAD", "_JAVA_OPTIONS")
 """Set for the engine, or for another Java."""
 
 
 class AgentLauncher:
-    """One agent as a child process.
+    """One agent, outside the tree of this process.
+
+    An engine that is shut down kills what it and its children started, and an agent has copies to drain then, and blocks
+    to write to the SSD. So a process that ends at once starts it, and the kernel gives it to the machine's first
+    process, or to whoever takes in orphans here. It has a session of its own too, and an interrupt from the keyboard does
+    not reach it.
 
     Its standard input is a pipe whose other end nobody but this process holds: when this process ends, however it does,
-    the agent ends in order. It has a session of its own, so that an interrupt from the keyboard reaches it by way of
-    the engine's end, when nothing is copied any more. An agent that ends before is started again.
+    the agent ends in order. An agent that ends before is started again. How it ended its own parent alone is told, so
+    the last line of its log stands for that.
 
     A thread does all of it: no call waits unless it says so. A forked child has no part in the agent.
     """
@@ -64,8 +83,9 @@ class AgentLauncher:
         self._listening = threading.Event()
         self._closing = threading.Event()
         # One pipe for all agents of this launcher, so that a fork at any moment finds the end that it must not keep.
-        self._input, held = os.pipe()
-        self._held: Optional[int] = held
+        self._input: Optional[int]
+        self._held: Optional[int]
+        self._input, self._held = os.pipe()
         forked = weakref.WeakMethod(self._forked)
         os.register_at_fork(after_in_child=lambda: _call(forked()))
         self._thread = threading.Thread(target=self._supervise, name="orbitkv-agent-launcher", daemon=True)
@@ -103,9 +123,10 @@ class AgentLauncher:
         return True
 
     def _forked(self) -> None:
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
+        for descriptor in (self._held, self._input):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._held = self._input = None
 
     def _supervise(self) -> None:
         # The engine may have pinned the thread that made this one. The agent gets what all of the engine's may use.
@@ -123,7 +144,9 @@ class AgentLauncher:
             pause_s = min(self._max_retry_s, self._retry_s * 2.0 ** (failures - 1))
             _LOG.warning("agent %s %s; starting it again in %g s", self._name, ended, pause_s)
             self._closing.wait(pause_s)
-        os.close(self._input)
+        assert self._input is not None
+        ours, self._input = self._input, None
+        os.close(ours)
 
     def _run(self) -> str:
         """Runs an agent to its end, and returns how that was."""
@@ -136,26 +159,65 @@ class AgentLauncher:
         environment = {name: value for name, value in os.environ.items() if name not in _OF_OTHERS}
         with _open_log(self._log_path) as log:
             before = log.seek(0, os.SEEK_END)
-            process = subprocess.Popen(
-                words, stdin=self._input, stdout=subprocess.PIPE, stderr=log, env=environment, start_new_session=True
+            # Isolated, so that it imports nothing of the engine's.
+            starter = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _STARTER, *words],
+                stdin=self._input, stdout=subprocess.PIPE, stderr=log, bufsize=0, env=environment,
+                start_new_session=True,
             )
-        self._agent_pid = process.pid
-        assert process.stdout is not None
-        with process.stdout as output:
-            for line in output:
-                if line.startswith(_READY):
-                    _LOG.info("agent of process %d: %s", process.pid, line.decode(errors="replace").strip())
-                    self._listening.set()
-        status = process.wait()
-        self._listening.clear()
-        self._agent_pid = None
+        assert starter.stdout is not None
+        with starter.stdout as output:
+            told = output.readline()
+            starter.wait()
+            if told:
+                self._follow(int(told), output.fileno())
         said = _last_line(self._log_path, before)
-        return f"ended with {status}: {said}" if said else f"ended with {status}"
+        return f"ended: {said}" if said else "ended"
+
+    def _follow(self, pid: int, output: int) -> None:
+        """Takes what an agent says, until it has ended."""
+        poll = select.poll()
+        poll.register(output, select.POLLIN)
+        process = _open_process(pid)
+        if process is not None:
+            poll.register(process, select.POLLIN)
+        self._agent_pid = pid
+        said = b""
+        try:
+            # Where only the process is left to be heard of, that is its end.
+            while any(descriptor == output for descriptor, _ in poll.poll()):
+                more = os.read(output, 4096)
+                *lines, said = (said + more).split(b"\n")
+                for line in lines:
+                    if line.startswith(_READY):
+                        _LOG.info("agent of process %d: %s", pid, line.decode(errors="replace").strip())
+                        self._listening.set()
+                if not more:
+                    if process is None:
+                        break
+                    poll.unregister(output)
+        finally:
+            self._listening.clear()
+            self._agent_pid = None
+            if process is not None:
+                os.close(process)
 
 
 def _call(method: Optional[Callable[[], None]]) -> None:
     if method is not None:
         method()
+
+
+def _open_process(pid: int) -> Optional[int]:
+    """Returns a descriptor that becomes readable when a process has ended; nothing where there are none.
+
+    A process that was forked from this one may hold the end of the output that only the agent should, and then its end
+    does not show there. The number cannot be another's yet: the kernel gives them out in turn.
+    """
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        return None
 
 
 def _processors() -> set[int]:

@@ -157,6 +157,13 @@ class Leave(Message, frozen=True, tag=16):
     generation: Int64
 
 
+class Follow(Message, frozen=True, tag=17):
+    """Asks which blocks have left since the cursor of the last reply; the first question has cursor 0."""
+
+    generation: Int64
+    cursor: Int64
+
+
 class Refusal(enum.Enum):
     """Why a request was not carried out."""
 
@@ -274,9 +281,20 @@ class Done(Message, frozen=True, tag=9):
     pass
 
 
+class Departed(Message, frozen=True, tag=10):
+    """Blocks that have left, by their hashes; with ``all`` set, every block has to be taken for gone."""
+
+    cursor: Int64
+    all: bool
+    blocks: Chain
+
+    def __post_init__(self) -> None:
+        whole("blocks", self.blocks, HASH_BYTES)
+
+
 Request = Union[
     Hello, Register, Query, Poll, Cancel, Release, Restore, Enqueued, Drained, Reserve, Commit, Abort, Settle, Stats,
-    Flush, Leave,
+    Flush, Leave, Follow,
 ]
 
-Reply = Union[Welcome, Refused, Registered, Answered, Granted, Committed, Flushed, Statistics, Done]
+Reply = Union[Welcome, Refused, Registered, Answered, Granted, Committed, Flushed, Statistics, Done, Departed]

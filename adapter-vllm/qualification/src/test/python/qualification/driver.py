@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import multiprocessing
 import os
 import signal
@@ -15,9 +16,9 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any, Optional
 
-from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Stage, serve
+from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Stage, Told, serve
 from qualification.model import Model, write
-from qualification.processes import await_end, children
+from qualification.processes import agents, await_end, children, deliver
 from qualification.probe import probes
 from qualification.server import Server
 
@@ -36,6 +37,8 @@ ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",
+    # Ranks are bound to NUMA nodes otherwise, one each, and there may be one node.
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
 }
 
 
@@ -71,7 +74,7 @@ class Engine:
     ) -> None:
         self.settings = settings
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs, settings, environment, kind), daemon=True)
+        self._process = context.Process(target=serve, args=(theirs, settings, environment, kind))
         self._process.start()
         theirs.close()
         try:
@@ -133,8 +136,13 @@ class Engine:
         counts: Counts = self._call(Served.counts)
         return counts
 
+    def told(self) -> list[Told]:
+        """What routers were told since the last call."""
+        told: list[Told] = self._call(Served.told)
+        return told
+
     def forget(self) -> None:
-        """Empties the engine's own cache, when nothing is under way."""
+        """Empties the engine's own cache, when nothing is under way any more."""
         self.settle()
         if not self._call(Served.forget):
             raise AssertionError("the engine's own cache could not be emptied: blocks are in use")
@@ -161,8 +169,8 @@ class Engine:
         return int(self._call(Served.pending_faults))
 
     def launched(self) -> list[int]:
-        """The processes that the engine has launched."""
-        return children(self.pid)
+        """The processes that the engine has launched: its workers, where they are others, and the agents of all ranks."""
+        return children(self.pid) + agents(self.settings.identity)
 
     def await_cache(self, limit: float = ATTACH_LIMIT) -> None:
         """Waits until what the engine computes is saved and loaded: its agent starts while it serves already."""
@@ -181,23 +189,23 @@ class Engine:
         self.settle()
         self.forget()
 
-    def agent(self) -> int:
-        """The one process that the engine has launched."""
-        launched = self.launched()
-        if len(launched) != 1:
-            raise AssertionError(f"the engine has the processes {launched}, expected its agent alone")
-        return launched[0]
+    def agent(self, rank: int = 0) -> int:
+        """The agent of a rank."""
+        launched = agents(self.settings.identity)
+        if len(launched) != self.settings.ranks:
+            raise AssertionError(f"the engine has the agents {launched}, expected {self.settings.ranks}")
+        return launched[rank]
 
     def stop(self) -> None:
         """Ends the engine in order, and waits until what it launched has ended too."""
-        launched = children(self.pid)
+        launched = self.launched()
         self._call(Served.stop)
         self._process.join(COMMAND_LIMIT)
         await_end(launched)
 
     def kill(self) -> None:
         """Kills the engine, and waits until what it launched has ended too."""
-        launched = children(self._process.pid) if self._process.pid is not None else []
+        launched = agents(self.settings.identity) + (children(self._process.pid) if self._process.pid is not None else [])
         self._process.kill()
         self._process.join(COMMAND_LIMIT)
         self._connection.close()
@@ -333,13 +341,15 @@ class Bench:
         """Settings of an engine with a log of its own, and what is tried in its reach."""
         self._started += 1
         return replace(
-            settings, log=str(self.folder / f"engine-{self._started}.log"), load_path=self._installed.path)
+            settings, log=str(self.folder / f"engine-{self._started}.log"), load_path=self._installed.path,
+            identity=f"engine-{os.getpid()}-{self._started}")
 
     def server(self, settings: Settings) -> Server:
         """Starts a server with processes of its own."""
         self._started += 1
         log = str(self.folder / f"server-{self._started}.log")
-        server = Server(replace(settings, log=log), self._installed.path)
+        server = Server(
+            replace(settings, log=log, identity=f"server-{os.getpid()}-{self._started}"), self._installed.path)
         self._servers.append(server)
         return server
 
@@ -359,6 +369,17 @@ class Bench:
         # A source tree has no plugin.
         connector["agent_command"] = list(self._installed.command)
         return replace(settings, connector=connector, module=CONNECTOR_MODULE)
+
+    def unsealed(self, ssd: Path) -> list[str]:
+        """The states of those segments of a store that a start would have to scan."""
+        command = self._installed.command or (sys.executable, "-m", "orbitkv")
+        told = subprocess.run(
+            [*command, "inspect", "--json", str(ssd)], check=True, stdout=subprocess.PIPE, timeout=COMMAND_LIMIT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(self._installed.path)})
+        states = [segment["state"] for segment in json.loads(told.stdout)["segments"]]
+        if "sealed" not in states:
+            raise AssertionError(f"the store at {ssd} has no sealed segment: {states}")
+        return [state for state in states if state not in ("sealed", "empty")]
 
     @property
     def plugin(self) -> bool:
@@ -380,7 +401,7 @@ class Bench:
 @contextlib.contextmanager
 def stopped(process: int) -> Iterator[None]:
     """Has a process stand still for a while."""
-    os.kill(process, signal.SIGSTOP)
+    deliver(process, signal.SIGSTOP)
     try:
         yield
     finally:

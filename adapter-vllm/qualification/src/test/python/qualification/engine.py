@@ -13,6 +13,8 @@ from enum import Enum
 from multiprocessing.connection import Connection
 from typing import Any
 
+from qualification.processes import deliver
+
 CONNECTOR = "OrbitKvConnector"
 STEP_LIMIT = 20_000
 
@@ -27,10 +29,11 @@ class Stage(Enum):
 
 
 class Half(Enum):
-    """Which of the two connectors of an engine."""
+    """Which of the two connectors of an engine, or the worker's client of its agent, which a thread of its own uses."""
 
     SCHEDULER = "scheduler"
     WORKER = "worker"
+    AGENT = "agent"
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,9 @@ class Settings:
     How an engine is started.
 
     connector: what goes into kv_connector_extra_config; without it the engine runs without OrbitKV.
+    identity: what the engine is called among those of this machine; each start has another one.
     own_cache: whether the engine has a prefix cache of its own.
+    ranks: of tensor parallelism; more than one have processes of their own.
     module: where the connector is found; without it, by its name, which the plugin makes known.
     options: further arguments of the engine.
     """
@@ -47,6 +52,8 @@ class Settings:
     model: str
     log: str = ""
     connector: Mapping[str, object] | None = None
+    identity: str = ""
+    ranks: int = 1
     own_cache: bool = True
     module: str | None = None
     blocks: int = 128
@@ -58,7 +65,22 @@ class Settings:
     batched_tokens: int = 512
     requests: int = 16
     load_path: tuple[str, ...] = ()
+    events: bool = False
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Told:
+    """
+    A KV event about the cache outside of the engine.
+
+    kind: the name of its class.
+    tokens: of the blocks that were stored, one behind another.
+    """
+
+    kind: str
+    hashes: tuple[bytes | int, ...] = ()
+    tokens: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,7 +133,7 @@ class Served:
     """One engine. Its methods are the commands."""
 
     def __init__(self, settings: Settings) -> None:
-        from vllm.config import KVTransferConfig
+        from vllm.config import KVEventsConfig, KVTransferConfig
         from vllm.engine.arg_utils import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
         from vllm.v1.executor.abstract import Executor
@@ -121,10 +143,12 @@ class Served:
             transfer = KVTransferConfig(
                 kv_connector=CONNECTOR,
                 kv_connector_module_path=settings.module,
+                engine_id=settings.identity,
                 kv_role="kv_both",
                 kv_load_failure_policy=settings.failures,
                 kv_connector_extra_config=dict(settings.connector),
             )
+        events = KVEventsConfig(enable_kv_cache_events=True, publisher="null") if settings.events else None
         arguments = EngineArgs(**{
             "model": settings.model,
             "skip_tokenizer_init": True,
@@ -137,7 +161,10 @@ class Served:
             "block_size": settings.block_tokens,
             "enable_prefix_caching": settings.own_cache,
             "kv_transfer_config": transfer,
+            "kv_events_config": events,
             "seed": 0,
+            "tensor_parallel_size": settings.ranks,
+            "distributed_executor_backend": "mp" if settings.ranks > 1 else None,
             **settings.options,
         })
         config = arguments.create_engine_config()
@@ -152,8 +179,18 @@ class Served:
         self._outcomes: dict[str, Outcome] = {}
         self._unanswered: set[str] = set()
         self._pending_faults = 0
+        self._told: list[Told] = []
+        if settings.events:
+            self._core.scheduler.kv_event_publisher.publish = self._heard
         if transfer is not None:
             self._watch_answers()
+
+    def _heard(self, batch: Any) -> None:
+        for event in batch.events:
+            if getattr(event, "medium", "CPU") == "CPU":
+                self._told.append(Told(
+                    type(event).__name__, tuple(getattr(event, "block_hashes", ())),
+                    tuple(getattr(event, "token_ids", ()))))
 
     def _watch_answers(self) -> None:
         """Notes which requests were told to come again."""
@@ -318,7 +355,7 @@ class Served:
 
             return measured
 
-        wrapped = [(self._connector(half), name) for half in Half for name in self._calls()]
+        wrapped = [(self._connector(half), name) for half in (Half.SCHEDULER, Half.WORKER) for name in self._calls()]
         for connector, name in wrapped:
             setattr(connector, name, timed(getattr(connector, name)))
         try:
@@ -344,13 +381,13 @@ class Served:
 
     # The state of the engine.
 
-    def settle(self, limit: float = 10.0) -> int:
+    def settle(self, limit: float = 30.0) -> int:
         """Steps until nothing is under way, and tells how many blocks are not free then: 0, or there is a leak."""
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
             self.step()
             pinned = self._core.scheduler.connector is not None and (
-                self._core.scheduler.connector.has_pending_block_frees())
+                self._core.scheduler.connector.has_pending_push_work())
             if not self._core.scheduler.has_requests() and not self._core.batch_queue and not pinned:
                 break
         pool = self._core.scheduler.kv_cache_manager.block_pool
@@ -367,6 +404,11 @@ class Served:
         self._counts.external = self._counts.preemptions = 0
         self._counts.connector.clear()
         return counted
+
+    def told(self) -> list[Told]:
+        """What routers were told since the last call, of the cache outside of the engine."""
+        told, self._told = self._told, []
+        return told
 
     def forget(self) -> bool:
         """Empties the engine's own cache, and nothing else."""
@@ -413,12 +455,6 @@ class Served:
         """How many faults have not come yet."""
         return self._pending_faults
 
-    def await_begun(self) -> None:
-        """Waits until the connector's thread has had a load begun: it does so behind the call that orders it."""
-        courier = self._connector(Half.WORKER)._worker._courier
-        while not courier._loading and not courier._ends:
-            time.sleep(0.0005)
-
     def overwrite(self, name: str) -> None:
         """Overwrites the blocks of a request with other values."""
         import torch
@@ -435,7 +471,10 @@ class Served:
     def _connector(self, half: Half) -> Any:
         from vllm.distributed.kv_transfer import get_kv_transfer_group
 
-        return self._core.scheduler.connector if half is Half.SCHEDULER else get_kv_transfer_group()
+        if half is Half.SCHEDULER:
+            return self._core.scheduler.connector
+        worker: Any = get_kv_transfer_group()
+        return worker if half is Half.WORKER else worker._worker._courier.client
 
     def _request(self, name: str) -> Any:
         return self._core.scheduler.requests.get(self._ids[name])
@@ -446,22 +485,13 @@ class Served:
 
 @dataclass(frozen=True)
 class Signal:
-    """
-    A fault: a signal to a process, which has come when this returns.
-
-    begun: it waits until the agent has begun the load that the connector was ordered.
-    """
+    """A fault: a signal to a process, which has come when this returns."""
 
     process: int
     signal: signal.Signals = signal.SIGKILL
-    begun: bool = False
 
-    def __call__(self, engine: Served) -> None:
-        if self.begun:
-            engine.await_begun()
-        os.kill(self.process, self.signal)
-        while _state(self.process) not in ("T" if self.signal is signal.SIGSTOP else "ZX"):
-            time.sleep(0.0005)
+    def __call__(self, _engine: Served) -> None:
+        deliver(self.process, self.signal)
 
 
 @dataclass(frozen=True)
@@ -472,14 +502,6 @@ class Overwrite:
 
     def __call__(self, engine: Served) -> None:
         engine.overwrite(self.name)
-
-
-def _state(process: int) -> str:
-    try:
-        with open(f"/proc/{process}/stat", encoding="ascii") as stat:
-            return stat.read().rpartition(")")[2].split()[0]
-    except OSError:
-        return "X"
 
 
 def serve(

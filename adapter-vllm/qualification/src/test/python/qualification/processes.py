@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,6 +22,33 @@ def children(process: int) -> list[int]:
                 if int(parent) == process and state not in "ZX":
                     found.append(int(folder.name))
     return found
+
+
+def deliver(process: int, what: signal.Signals) -> None:
+    """Stops or kills a process, and returns when that has come about."""
+    os.kill(process, what)
+    while _state(process) not in ("T" if what is signal.SIGSTOP else "ZX"):
+        time.sleep(0.0005)
+
+
+def _state(process: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    return "X"
+
+
+def agents(engine: str) -> list[int]:
+    """The agents of an engine, in the order of their ranks. They are nobody's descendants."""
+    found: dict[str, int] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                words = (folder / "cmdline").read_text().split("\0")
+                if "agent" in words and "--socket" in words:
+                    socket = Path(words[words.index("--socket") + 1])
+                    if socket.parent.name == engine:
+                        found[socket.name] = int(folder.name)
+    return [found[socket] for socket in sorted(found)]
 
 
 def descendants(process: int) -> list[int]:
@@ -41,7 +70,8 @@ def await_end(processes: Iterable[int]) -> None:
     """Waits for processes whose engine has ended."""
     deadline = time.monotonic() + END_LIMIT
     for process in processes:
-        while Path(f"/proc/{process}").exists():
+        # One whose parent has not asked how it ended has ended all the same.
+        while _state(process) not in "ZX":
             if time.monotonic() > deadline:
                 raise AssertionError(f"process {process} ({name(process)}) outlived its engine by {END_LIMIT:.0f} s")
             time.sleep(0.01)

@@ -18,7 +18,9 @@ class Reference:
 
     def tokens(self, settings: Settings, request: Request) -> tuple[int, ...]:
         """The answer of an engine of the same model, type and sizes, which computes this request alone."""
-        alone = replace(settings, connector=None, own_cache=False, async_scheduling=False)
+        alone = replace(
+            settings, connector=None, identity="", module=None, own_cache=False, async_scheduling=False, log="",
+            load_path=(), events=False)
         key = (alone, request.prompt, request.tokens)
         if key not in self._answers:
             if alone not in self._engines:

@@ -14,7 +14,8 @@ from qualification import store
 from qualification.driver import CONNECTOR_MODULE, Bench, Engine, Manager, stopped
 from qualification.engine import Half, Overwrite, Request, Settings, Signal, Stage
 from qualification.model import Model
-from qualification.scenario import Run, Scenario
+from qualification.processes import deliver
+from qualification.scenario import FAILED_LOADS, Run, Scenario
 
 BLOCK = 32
 VOCABULARY = 1024
@@ -334,7 +335,7 @@ class Faults(Group):
 
     def manager_during(self, scenario: Scenario) -> str:
         self.engine.forget()
-        self.engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(self.manager.pid, begun=True))
+        self.engine.after(Half.AGENT, "load", Stage.LOADING, Signal(self.manager.pid))
         self.engine.counts()
         scenario.answers(self.engine, long("manager killed during"))
         # Its memory is still there for whom it was granted to.
@@ -383,7 +384,7 @@ class Faults(Group):
     def agent_loading(self, scenario: Scenario) -> str:
         scenario.loads_at_last(self.engine, long("before the agent's death"), 20)
         self.engine.forget()
-        self.engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(self.engine.agent()))
+        self.engine.after(Half.AGENT, "load", Stage.LOADING, Signal(self.engine.agent()))
         self.engine.counts()
         scenario.answers(self.engine, long("agent killed loading"))
         scenario.struck(self.engine, loaded=0, failed=1)
@@ -393,7 +394,7 @@ class Faults(Group):
     def agent_saving(self, scenario: Scenario) -> str:
         self.engine.forget()
         request = Request("agent killed saving", prompt(60, 20 * BLOCK + 5))
-        self.engine.after(Half.WORKER, "wait_for_save", Stage.RUNNING, Signal(self.engine.agent()))
+        self.engine.after(Half.AGENT, "save", Stage.RUNNING, Signal(self.engine.agent()))
         self.engine.counts()
         scenario.answers(self.engine, request)
         scenario.struck(self.engine, loaded=0, failed=0)
@@ -404,15 +405,15 @@ class Faults(Group):
         self.engine.forget()
         agent = self.engine.agent()
         waits, goes_on = long("waits for the agent"), Request("goes on", prompt(61, 5 * BLOCK))
-        self.engine.before(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(agent, signal.SIGSTOP))
+        self.engine.after(Half.AGENT, "load", Stage.LOADING, Signal(agent, signal.SIGSTOP))
         self.engine.counts()
         self.engine.submit(waits)
         self.engine.until(waits.name, Stage.LOADING)
         try:
             self.engine.submit(goes_on)
             self.engine.until(goes_on.name, Stage.ENDED)
-            # Longer than it has to begin a copy.
-            time.sleep(2.5)
+            # Longer than a worker waits for an answer.
+            time.sleep(1.5)
         finally:
             os.kill(agent, signal.SIGCONT)
         scenario.same(self.engine.settings, self.engine.run(), waits, goes_on)
@@ -427,7 +428,7 @@ class Faults(Group):
             scenario.loads_at_last(engine, long("before"), 20)
             engine.forget()
             engine.counts()
-            engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(engine.agent()))
+            engine.after(Half.AGENT, "load", Stage.LOADING, Signal(engine.agent()))
             outcome = engine.generate(long("fails"))["fails"]
             if outcome.reason != "error":
                 raise AssertionError(f"expected the request to end with an error: {outcome}")
@@ -478,6 +479,7 @@ class Identity(Group):
             "a changed weight": replace(self.settings, model=self._changed),
             "another dtype": replace(self.settings, dtype="bfloat16"),
             "another block size": replace(self.settings, block_tokens=64),
+            "another degree of tensor parallelism": replace(self.settings, ranks=2),
             "another scope": replace(self.settings, connector={**(self.settings.connector or {}), "scope": "other"}),
         }
         for name, settings in others.items():
@@ -561,6 +563,169 @@ class Hosted(Group):
         return "hit from the SSD in the new engine"
 
 
+class Router:
+    """Believes what an engine's events say: which blocks can be loaded."""
+
+    def __init__(self) -> None:
+        self._there: set[bytes | int] = set()
+        self._hashes: dict[tuple[int, ...], bytes | int] = {}
+        self.removed = 0
+
+    def hear(self, engine: Engine) -> None:
+        """Has the engine take steps until it has heard of everything, and listens."""
+        for _ in range(8):
+            engine.settle()
+            time.sleep(0.05)
+        # What the engine empties in its own cache it says of all that it has.
+        for told in engine.told():
+            if told.kind == "BlockStored":
+                self._there.update(told.hashes)
+                for index, block in enumerate(told.hashes):
+                    self._hashes[told.tokens[index * BLOCK : (index + 1) * BLOCK]] = block
+            elif told.kind == "BlockRemoved":
+                self.removed += len(self._there.intersection(told.hashes))
+                self._there.difference_update(told.hashes)
+
+    def blocks(self, tokens: tuple[int, ...]) -> int:
+        """How many leading blocks of a prompt it takes for loadable."""
+        blocks = 0
+        while self._hashes.get(tokens[blocks * BLOCK : (blocks + 1) * BLOCK]) in self._there:
+            blocks += 1
+        return blocks
+
+
+class Events(Group):
+    """What routers are told of blocks that come and go."""
+
+    def __call__(self) -> None:
+        self.run.scenario("KV events of a cache that is too small", self.events)
+
+    def events(self, scenario: Scenario) -> str:
+        # 64 blocks of memory, no SSD, and five prompts of 20.
+        engine = self.bench.engine(replace(self.with_cache(None, dram="8MiB"), events=True))
+        try:
+            router = Router()
+            prompts = [Request(f"told {number}", prompt(100 + number, 20 * BLOCK + 5)) for number in range(5)]
+            for request in prompts:
+                scenario.answers(engine, request)
+                router.hear(engine)
+            if router.removed == 0:
+                raise AssertionError("no block was told as removed")
+            found = 0
+            for request in reversed(prompts):
+                engine.forget()
+                router.hear(engine)
+                engine.counts()
+                expected = router.blocks(request.prompt)
+                scenario.answers(engine, request)
+                loaded = engine.counts().external // BLOCK
+                if loaded < expected:
+                    raise AssertionError(f"{request.name}: {expected} blocks were told as there, {loaded} were loaded")
+                found += expected
+                router.hear(engine)
+            if found == 0:
+                raise AssertionError("no block was told as there")
+            scenario.row.blocks = scenario.row.size = None
+            scenario.clean(engine)
+        finally:
+            engine.stop()
+        return "blocks that left are told as removed; every block that is told as there is loaded"
+
+
+class Parallel(Group):
+    """Two ranks in processes of their own, each with an agent, one of which hosts the Manager."""
+
+    def __call__(self) -> None:
+        ssd = self.bench.folder / "parallel"
+        ssd.mkdir()
+        settings = replace(self.with_cache(None, dram="64MiB", ssd=f"{ssd}:512MiB"), ranks=2)
+        self.engine = self.bench.engine(settings)
+        self.run.scenario("two ranks: cold", self.cold)
+        self.run.scenario("two ranks: full hit", self.full)
+        self.run.scenario("two ranks: partial hit", self.partial)
+        self.run.scenario("two ranks: caches reset", self.reset)
+        self.run.scenario("two ranks: the agent of one killed while blocks are loaded", self.agent_killed)
+        self.run.scenario("two ranks: the agent of one stands still", self.agent_stopped)
+        self.run.scenario("two ranks: engine stopped and restarted (SSD)", self.restarted)
+        self.engine.stop()
+
+    def cold(self, scenario: Scenario) -> str:
+        scenario.answers(self.engine, long("cold"))
+        scenario.loads(self.engine, 0)
+        scenario.clean(self.engine)
+        return "computed and saved"
+
+    def full(self, scenario: Scenario) -> str:
+        self._again(scenario, "full")
+        return "20 of 20 whole blocks loaded, half of each by either rank"
+
+    def partial(self, scenario: Scenario) -> str:
+        self.engine.forget()
+        scenario.answers(self.engine, Request("forked", FORKED))
+        scenario.loads(self.engine, 10)
+        scenario.clean(self.engine)
+        return "10 of 16 whole blocks loaded"
+
+    def reset(self, scenario: Scenario) -> str:
+        if not self.engine.reset():
+            raise AssertionError("a reset was refused though nothing is under way")
+        self.engine.counts()
+        scenario.answers(self.engine, long("after reset"))
+        scenario.loads(self.engine, 0)
+        scenario.clean(self.engine)
+        self._again(scenario, "reused")
+        return "a miss, then a hit of what was saved since"
+
+    def agent_killed(self, scenario: Scenario) -> str:
+        scenario.loads_at_last(self.engine, long("before the agent's death"), 20)
+        self.engine.forget()
+        agent = self.engine.agent(1)
+        # So that the load of this rank is under way when it comes to its end.
+        deliver(agent, signal.SIGSTOP)
+        try:
+            self.engine.submit(long("agent killed"))
+            self.engine.until("agent killed", Stage.LOADING)
+        finally:
+            deliver(agent, signal.SIGKILL)
+        scenario.same(self.engine.settings, self.engine.run(), long("agent killed"))
+        failed = scenario.counts(self.engine).connector.get(FAILED_LOADS, 0)
+        if failed != 1:
+            raise AssertionError(f"{failed} loads failed, expected one")
+        scenario.clean(self.engine)
+        scenario.loads_at_last(self.engine, long("with a new agent"), 20, limit=60.0)
+        scenario.clean(self.engine)
+        return "the load fails on both; same tokens; hits again with the next agent"
+
+    def agent_stopped(self, scenario: Scenario) -> str:
+        scenario.loads_at_last(self.engine, long("before the agent stands still"), 20)
+        self.engine.forget()
+        waits, goes_on = long("waits for the agent"), Request("goes on", prompt(90, 5 * BLOCK))
+        with stopped(self.engine.agent(1)):
+            self.engine.submit(waits)
+            self.engine.until(waits.name, Stage.LOADING)
+            self.engine.submit(goes_on)
+            self.engine.until(goes_on.name, Stage.ENDED)
+        scenario.same(self.engine.settings, self.engine.run(), waits, goes_on)
+        scenario.clean(self.engine)
+        scenario.loads_at_last(self.engine, long("agent goes on"), 20, limit=60.0)
+        scenario.clean(self.engine)
+        return "others are computed meanwhile; hits afterwards"
+
+    def restarted(self, scenario: Scenario) -> str:
+        self.engine.stop()
+        self.engine = self.bench.engine(self.engine.settings)
+        scenario.loads_at_last(self.engine, long("after stop"), 20)
+        scenario.clean(self.engine)
+        return "hit from the SSD in the new engine"
+
+    def _again(self, scenario: Scenario, name: str) -> None:
+        self.engine.forget()
+        self.engine.counts()
+        scenario.answers(self.engine, long(name))
+        scenario.loads(self.engine, 20)
+        scenario.clean(self.engine)
+
+
 class Selection(Group):
     """How the connector comes into an engine, and that it does not when nobody asked for it."""
 
@@ -602,30 +767,42 @@ class Deployed(Group):
     """The engine as it is deployed, over HTTP and in three processes, with the default: a hosted Manager."""
 
     def __call__(self) -> None:
-        self.run.scenario("server killed and restarted, hosted Manager (SSD)", self.killed)
+        self.ssd = self.bench.folder / "deployed"
+        self.ssd.mkdir()
+        self.settings = self.with_cache(None, dram="64MiB", ssd=f"{self.ssd}:256MiB")
+        self.requests = [Request(f"served {number}", prompt(80 + number, 20 * BLOCK + 12)) for number in range(8)]
+        self.server = self.bench.server(self.settings)
+        self.run.scenario("server stopped by SIGTERM and restarted, hosted Manager (SSD)", self.stopped)
+        self.run.scenario("server killed with all that it started, and restarted (SSD)", self.killed)
+        self.server.stop()
+
+    def stopped(self, scenario: Scenario) -> str:
+        for request in self.requests:
+            scenario.same(self.settings, {request.name: self.server.generate(request)}, request)
+        scenario.served(self.server, 0)
+        self.server.stop()
+        self._restart(scenario)
+        return "the store is sealed; hit from the SSD in the new server; its metrics say so"
 
     def killed(self, scenario: Scenario) -> str:
-        ssd = self.bench.folder / "deployed"
-        ssd.mkdir()
-        settings = self.with_cache(None, dram="64MiB", ssd=f"{ssd}:256MiB")
-        requests = [Request(f"served {number}", prompt(80 + number, 20 * BLOCK + 12)) for number in range(8)]
-        first = self.bench.server(settings)
-        for request in requests:
-            scenario.same(settings, {request.name: first.generate(request)}, request)
-        scenario.served(first, 0)
-        first.kill()
+        self.server.kill()
+        self._restart(scenario)
+        return "the store is sealed; hit from the SSD in the new server"
+
+    def _restart(self, scenario: Scenario) -> None:
+        unsealed = self.bench.unsealed(self.ssd)
+        if unsealed:
+            raise AssertionError(f"the agent did not end in order: the store has segments {unsealed}")
+        self.server = self.bench.server(self.settings)
         # An agent takes a while to be as fast as its deadlines are short, and a miss is for good: there is no way to
         # empty this engine's own cache.
-        second = self.bench.server(settings)
-        for request in requests:
-            before = second.supplied(), second.loaded()
-            scenario.same(settings, {request.name: second.generate(request)}, request, uncounted=True)
-            if second.supplied() > before[0]:
+        for request in self.requests:
+            before = self.server.supplied(), self.server.loaded()
+            scenario.same(self.settings, {request.name: self.server.generate(request)}, request, uncounted=True)
+            if self.server.supplied() > before[0]:
                 break
             time.sleep(1)
-        scenario.served(second, 20, before)
-        second.stop()
-        return "hit from the SSD in the new server; its metrics say so"
+        scenario.served(self.server, 20, before)
 
 
 def run(bench: Bench, into: Run, only: Sequence[str]) -> None:
@@ -640,6 +817,8 @@ def run(bench: Bench, into: Run, only: Sequence[str]) -> None:
         Identity(bench, into, model, same, changed),
         AsyncScheduling(bench, into, model),
         Hosted(bench, into, model),
+        Events(bench, into, model),
+        Parallel(bench, into, model),
         Selection(bench, into, model),
         Deployed(bench, into, model),
     ]

@@ -18,7 +18,7 @@ from typing import Any
 
 from qualification.engine import CONNECTOR, Outcome, Request, Settings
 from qualification.probe import probes
-from qualification.processes import await_end, descendants, name
+from qualification.processes import agents, await_end, descendants
 
 START_LIMIT = 300.0
 REQUEST_LIMIT = 60.0
@@ -49,6 +49,7 @@ class Server:
             transfer = {
                 "kv_connector": CONNECTOR,
                 "kv_role": "kv_both",
+                "engine_id": settings.identity,
                 "kv_load_failure_policy": settings.failures,
                 "kv_connector_extra_config": dict(settings.connector),
             }
@@ -114,19 +115,17 @@ class Server:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """Kills the server, its engine core and its worker; the agent that the worker launched has to end by itself."""
-        processes = descendants(self._process.pid)
-        agents = [process for process in processes if name(process) == "java"]
-        for process in processes:
-            if process not in agents:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
+        """Kills the server and all that it and its children have started; the agent has to end by itself."""
+        launched = agents(self.settings.identity)
+        for process in descendants(self._process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         self._process.wait()
-        await_end(agents)
+        await_end(launched)
 
     def stop(self) -> None:
         """Ends the server in order."""
-        processes = descendants(self._process.pid)
+        processes = descendants(self._process.pid) + agents(self.settings.identity)
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(REQUEST_LIMIT)
         await_end(processes)

@@ -36,9 +36,10 @@ final class OwnershipTable {
   private static final Map<String, Set<String>> DOORS = Map.of(
       "io.orbitkv.core", Set.of("io.orbitkv.core.agent", "io.orbitkv.core.client", "io.orbitkv.core.manager"));
 
-  /** Packages of the core that adapters are written with: the agent, its cache, messages and lifecycles. */
-  static final Set<String> CORE_FOR_ADAPTERS = Set.of("io.orbitkv.core.agent", "io.orbitkv.core.client",
-      "io.orbitkv.core.lifecycle", "io.orbitkv.core.wire");
+  /** Packages of the core that adapters are written with: what they share, the agent, its cache, messages, lifecycles. */
+  static final Set<String> CORE_FOR_ADAPTERS = Set.of("io.orbitkv.core.adapter", "io.orbitkv.core.agent",
+      "io.orbitkv.core.client", "io.orbitkv.core.identity", "io.orbitkv.core.lifecycle", "io.orbitkv.core.lookup",
+      "io.orbitkv.core.wire");
 
   private OwnershipTable() {}
 

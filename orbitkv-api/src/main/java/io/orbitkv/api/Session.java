@@ -68,6 +68,15 @@ public interface Session extends AutoCloseable {
   SaveGrant reserve(int rank, PrefixChain chain, int fromBlock, int toBlock);
 
   /**
+   * Tells which blocks of the session's namespace have left the cache, whoever had saved them. What is kept for that is
+   * bounded: ask about as often as it shall be known.
+   *
+   * @param cursor of the last answer, or {@link Departures#NO_CURSOR}
+   * @return those since then; while the cache is out of reach, none, and the same cursor
+   */
+  Departures departures(long cursor);
+
+  /**
    * Restores the longest stored prefix into memory, for an instance of one rank.
    *
    * @param chain the prompt's block hashes

@@ -1,6 +1,7 @@
 package io.orbitkv.core;
 
 import io.orbitkv.api.Answer;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.Lease;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.QueryId;
@@ -86,6 +87,11 @@ final class EmbeddedSession implements Session {
   public SaveGrant reserve(int rank, PrefixChain chain, int fromBlock, int toBlock) {
     return cache.turn(() -> new EmbeddedSaveGrant(
         cache, cache.core().reserve(session, rank, chain, fromBlock, toBlock), session.spec().layout().shardBytes()));
+  }
+
+  @Override
+  public Departures departures(long cursor) {
+    return cache.turn(() -> cache.core().departures(session, cursor));
   }
 
   @Override

@@ -29,6 +29,7 @@ final class StatusJson {
     for (ManagerStatus.InstanceStatus instance : status.instances()) {
       instances.addObject()
           .put("name", instance.name())
+          .put("namespace", instance.namespace().digest().toHex())
           .put("generation", instance.generation())
           .put("ranks", instance.ranks())
           .put("ranks_in", instance.ranksIn())

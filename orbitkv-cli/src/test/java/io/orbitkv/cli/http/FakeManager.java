@@ -2,6 +2,7 @@ package io.orbitkv.cli.http;
 
 import io.orbitkv.api.ByteSize;
 import io.orbitkv.api.CacheStats;
+import io.orbitkv.api.Digest;
 import io.orbitkv.api.MissReason;
 import io.orbitkv.api.Namespace;
 import io.orbitkv.api.UnavailableException;
@@ -17,6 +18,8 @@ import java.util.Map;
 /** A Manager that is told what it is, and remembers what it was asked for. */
 public final class FakeManager implements Operated {
 
+  private static final Namespace NAMESPACE = new Namespace(new Digest(1, 2, 3, 4));
+
   /** A Manager of which nothing is wrong. */
   public static final ManagerStatus HEALTHY = new ManagerStatus(
       -2,
@@ -28,9 +31,9 @@ public final class FakeManager implements Operated {
       stats(1_000, 600, 150,
           Map.of(MissReason.NOT_STORED, 200L, MissReason.NO_MEMORY, 40L, MissReason.FAILED_READ, 10L), "healthy"),
       List.of(
-          new InstanceStatus("engine-a", 7, 2, 2, "open", 3, 4, 1, 2, 5 << 20),
-          new InstanceStatus("engine-b", 9, 4, 1, "registering", 0, 0, 0, 0, 0),
-          new InstanceStatus("engine-a", 6, 2, 2, "lost", 0, 1, 0, 0, 1 << 20)),
+          new InstanceStatus("engine-a", NAMESPACE, 7, 2, 2, "open", 3, 4, 1, 2, 5 << 20),
+          new InstanceStatus("engine-b", NAMESPACE, 9, 4, 1, "registering", 0, 0, 0, 0, 0),
+          new InstanceStatus("engine-a", NAMESPACE, 6, 2, 2, "lost", 0, 1, 0, 0, 1 << 20)),
       List.of(new Quarantine("engine-a", 1, 4711, 3 << 20, 2_000_000, "process 4711 to be gone")),
       4_200,
       123_456);

@@ -3,6 +3,7 @@ package io.orbitkv.cli.replay;
 import io.orbitkv.api.Answer;
 import io.orbitkv.api.Cache;
 import io.orbitkv.api.CacheStats;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.Lease;
 import io.orbitkv.api.MissReason;
@@ -19,6 +20,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.zip.CRC32C;
@@ -165,6 +167,11 @@ public final class FakeCache implements Cache {
     @Override
     public SaveGrant reserve(int rank, PrefixChain chain, int fromBlock, int toBlock) {
       return new FakeSave(spec, rank, chain, fromBlock, toBlock);
+    }
+
+    @Override
+    public Departures departures(long cursor) {
+      return new Departures(cursor, false, List.of());
     }
 
     @Override

@@ -64,6 +64,9 @@ public final class BlockTable implements AutoCloseable {
   /** Its ancestors' extents were asked for once while it was resident, which is as often as they are. */
   public static final int FLAG_ANCESTORS_ASKED = 1 << 19;
 
+  /** A query could find it at some time. */
+  public static final int FLAG_FOUND = 1 << 20;
+
   private final Arena arena = Arena.ofShared();
   private MemorySegment[] chunks = new MemorySegment[0];
   private int[][] shardCrcs = new int[0][];

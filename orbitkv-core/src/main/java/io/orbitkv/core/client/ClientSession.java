@@ -2,6 +2,7 @@ package io.orbitkv.core.client;
 
 import io.orbitkv.api.Answer;
 import io.orbitkv.api.ClosedException;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.Lease;
 import io.orbitkv.api.MissReason;
 import io.orbitkv.api.OrbitKvException;
@@ -23,6 +24,7 @@ import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * An engine instance's member at a Manager. While the Manager is gone it answers for it: a miss, a save that wants
@@ -251,6 +253,30 @@ final class ClientSession implements Session {
         registration.release();
       }
     }
+  }
+
+  @Override
+  public Departures departures(long cursor) {
+    Registration registration = current();
+    Departures none = new Departures(cursor, false, List.of());
+    if (registration == null) {
+      return none;
+    }
+    try {
+      switch (registration.line().call(new Request.Follow(registration.generation(), cursor))) {
+        case Reply.Departed told -> {
+          return new Departures(told.cursor(), told.all(),
+              IntStream.range(0, told.blocks().blocks()).mapToObj(told.blocks()::hash).toList());
+        }
+        case Reply.Refused refused when refused.refusal() == Refusal.REFUSED -> throw Line.error(refused);
+        case Reply.Refused refused when refused.refusal() == Refusal.UNAVAILABLE -> { }
+        case Reply.Refused _ -> lost(registration);
+        case Reply other -> throw registration.line().unexpected(other);
+      }
+    } catch (IOException e) {
+      lost(registration);
+    }
+    return none;
   }
 
   /** Says something that needs no answer; a Manager that is gone need not hear it. */

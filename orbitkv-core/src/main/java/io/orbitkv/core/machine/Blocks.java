@@ -30,6 +30,7 @@ final class Blocks implements AutoCloseable {
   /** The numbers of scopes that were replaced. */
   private final BitSet dropped = new BitSet();
   private final LongUnaryOperator recordBytes;
+  private final DepartureLog departures;
 
   /**
    * @param seed for the directory
@@ -38,10 +39,15 @@ final class Blocks implements AutoCloseable {
   Blocks(long seed, LongUnaryOperator recordBytes) {
     this.directory = new BlockDirectory(table, seed);
     this.recordBytes = recordBytes;
+    this.departures = new DepartureLog(seed);
   }
 
   BlockTable table() {
     return table;
+  }
+
+  DepartureLog departures() {
+    return departures;
   }
 
   List<Scope> scopes() {
@@ -157,6 +163,14 @@ final class Blocks implements AutoCloseable {
     return row != BlockTable.NONE && condition.test(row);
   }
 
+  /** No query finds a row any more that one could find. */
+  void left(int row) {
+    if (table.flag(row, BlockTable.FLAG_FOUND)) {
+      table.flag(row, BlockTable.FLAG_FOUND, false);
+      departures.left(table.scope(row), table.word(row, 0), table.word(row, 1), table.word(row, 2), table.word(row, 3));
+    }
+  }
+
   /** Gives back a row that has no bytes, no child and no holder, and then its ancestors likewise. */
   void releaseUnused(int row) {
     while (row != BlockTable.NONE
@@ -165,6 +179,7 @@ final class Blocks implements AutoCloseable {
         && table.firstChild(row) == BlockTable.NONE
         && table.holds(row) == 0) {
       int parent = table.parent(row);
+      left(row);
       directory.remove(row);
       table.free(row);
       row = parent;

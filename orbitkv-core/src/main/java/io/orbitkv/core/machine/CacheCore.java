@@ -2,6 +2,7 @@ package io.orbitkv.core.machine;
 
 import io.orbitkv.api.CacheStats;
 import io.orbitkv.api.ClosedException;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.Namespace;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.QueryId;
@@ -94,6 +95,10 @@ public final class CacheCore implements AutoCloseable {
 
   private void evicted(int row) {
     tier.leftMemory(row);
+    if (tier.health() == StoreHealth.OFF) {
+      // What it has on the SSD is of no use.
+      blocks.left(row);
+    }
     blocks.releaseUnused(row);
   }
 
@@ -230,6 +235,9 @@ public final class CacheCore implements AutoCloseable {
     }
     if (session.state() == SessionState.CLOSED) {
       sessions.remove(session);
+      if (sessions.stream().noneMatch(other -> other.scope == session.scope)) {
+        blocks.departures().forget(session.scope.number());
+      }
     }
   }
 
@@ -265,6 +273,15 @@ public final class CacheCore implements AutoCloseable {
   public void cancel(CoreTicket ticket) {
     queries.cancel(ticket);
     tier.pump();
+  }
+
+  /** Tells which blocks of a session's namespace have left since a cursor. */
+  public Departures departures(CoreSession session, long cursor) {
+    requireOpen(session, "be told of departures");
+    boolean off = tier.health() == StoreHealth.OFF;
+    boolean lostStore = off && !session.knowsStoreIsOff;
+    session.knowsStoreIsOff = off;
+    return blocks.departures().since(session.scope.number(), lostStore ? Departures.NO_CURSOR : cursor);
   }
 
   // ---- leases and restores

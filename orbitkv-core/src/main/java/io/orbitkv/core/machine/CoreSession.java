@@ -26,6 +26,8 @@ public final class CoreSession {
   final Set<CoreRestore> restores = new LinkedHashSet<>();
   private final int payloadAt;
   long lastOperation = -1;
+  /** Whether it was told that nothing can be read from the SSD any more. */
+  boolean knowsStoreIsOff;
   SessionState state = SessionState.OPEN;
 
   CoreSession(SessionSpec spec, Scope scope, Budget budget, Budget fillBudget, int payloadAt) {

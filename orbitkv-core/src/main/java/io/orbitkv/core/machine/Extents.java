@@ -43,6 +43,7 @@ final class Extents {
   /** Takes over an extent that an earlier run left; its row has none. */
   void recovered(int row, int segment, int offset) {
     table.on(row, ExtentState.Event.RECOVER);
+    table.flag(row, BlockTable.FLAG_FOUND, true);
     place(row, segments.all()[segment], offset);
     committed++;
   }

@@ -126,6 +126,7 @@ final class MemoryTier {
   /** Makes a complete row resident; its parent is, or it has none. */
   void promote(int row) {
     table.on(row, ResidenceState.Event.PROMOTE);
+    table.flag(row, BlockTable.FLAG_FOUND, true);
     resident++;
     int parent = table.parent(row);
     order.inserted(row, parent == BlockTable.NONE ? EvictionOrder.NONE : parent, blocks.fingerprint(row));

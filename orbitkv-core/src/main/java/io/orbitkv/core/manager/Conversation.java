@@ -1,9 +1,11 @@
 package io.orbitkv.core.manager;
 
 import io.orbitkv.api.ClosedException;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.MissReason;
 import io.orbitkv.api.Namespace;
+import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.QueryId;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.SessionSpec;
@@ -89,6 +91,7 @@ final class Conversation {
         case Request.Settle settle -> manager.lastTurn(() -> settle(settle.member()));
         case Request.Stats _ -> new Reply.Statistics(manager.turn(manager.core()::stats));
         case Request.Flush flush -> flush(flush);
+        case Request.Follow follow -> turn(() -> follow(follow));
         case Request.Leave leave -> manager.lastTurn(() -> leave(leave.generation()));
       };
     } catch (RefusedException e) {
@@ -413,6 +416,15 @@ final class Conversation {
     CacheCore core = manager.core();
     core.lease(member.generation().session(), release.lease()).ifPresent(core::close);
     return new Reply.Done();
+  }
+
+  private Reply follow(Request.Follow follow) {
+    Reply problem = problemOfAsking(follow.generation());
+    if (problem != null) {
+      return problem;
+    }
+    Departures told = manager.core().departures(member.generation().session(), follow.cursor());
+    return new Reply.Departed(told.cursor(), told.all(), PrefixChain.of(told.blocks()));
   }
 
   // ---- transfers

@@ -1,6 +1,7 @@
 package io.orbitkv.core.manager;
 
 import io.orbitkv.api.CacheStats;
+import io.orbitkv.api.Namespace;
 import java.util.List;
 
 /**
@@ -44,6 +45,7 @@ public record ManagerStatus(
    * One registration of an engine instance.
    *
    * @param name its name
+   * @param namespace what its bytes mean; instances with another share nothing with it
    * @param generation of the registration
    * @param ranks how many ranks it has
    * @param ranksIn how many of them are registered
@@ -56,6 +58,7 @@ public record ManagerStatus(
    */
   public record InstanceStatus(
       String name,
+      Namespace namespace,
       long generation,
       int ranks,
       int ranksIn,

@@ -182,9 +182,10 @@ final class Registry {
     List<InstanceStatus> all = new ArrayList<>();
     for (Generation generation : generations.values()) {
       SessionSpec spec = generation.spec();
-      all.add(new InstanceStatus(spec.instance(), generation.number(), spec.layout().ranks(), generation.ranksIn(),
-          state(generation), generation.session().liveTickets(), generation.session().liveLeases(),
-          generation.session().liveSaves(), generation.session().liveRestores(), generation.session().leasedBytes()));
+      all.add(new InstanceStatus(spec.instance(), spec.namespace(), generation.number(), spec.layout().ranks(),
+          generation.ranksIn(), state(generation), generation.session().liveTickets(),
+          generation.session().liveLeases(), generation.session().liveSaves(), generation.session().liveRestores(),
+          generation.session().leasedBytes()));
     }
     return all;
   }

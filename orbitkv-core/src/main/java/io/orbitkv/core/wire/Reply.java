@@ -1,6 +1,7 @@
 package io.orbitkv.core.wire;
 
 import io.orbitkv.api.CacheStats;
+import io.orbitkv.api.PrefixChain;
 
 /** A Manager's answer to one {@link Request}. */
 public sealed interface Reply {
@@ -87,4 +88,13 @@ public sealed interface Reply {
 
   /** It was carried out. */
   record Done() implements Reply {}
+
+  /**
+   * Answers {@link Request.Follow}.
+   *
+   * @param cursor for the next question
+   * @param all whether every block has to be taken for gone
+   * @param blocks those that have left, each by its hash; they are no chain
+   */
+  record Departed(long cursor, boolean all, PrefixChain blocks) implements Reply {}
 }

@@ -63,6 +63,12 @@ final class ReplyCodec {
         CacheStatsCodec.write(statistics.stats(), out);
       }
       case Reply.Done _ -> out.message(9, 0);
+      case Reply.Departed departed -> {
+        out.message(10, 3);
+        out.int64(departed.cursor());
+        out.bool(departed.all());
+        out.chain(departed.blocks());
+      }
     }
   }
 
@@ -110,7 +116,11 @@ final class ReplyCodec {
         in.message("Done", 0);
         yield new Reply.Done();
       }
-      default -> throw new MalformedException("reply: expected a tag of 1 to 9, found " + tag);
+      case 10 -> {
+        in.message("Departed", 3);
+        yield new Reply.Departed(in.int64("cursor"), in.bool("all"), in.chain("blocks"));
+      }
+      default -> throw new MalformedException("reply: expected a tag of 1 to 10, found " + tag);
     };
     in.end();
     return reply;

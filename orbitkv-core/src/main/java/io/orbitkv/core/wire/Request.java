@@ -97,4 +97,11 @@ public sealed interface Request {
 
   /** Leaves the instance: ends this generation of it. Grants stay with the connection until it ends them. */
   record Leave(long generation) implements Request {}
+
+  /**
+   * Asks which blocks of the instance's namespace have left the cache.
+   *
+   * @param cursor of the last reply, or {@link io.orbitkv.api.Departures#NO_CURSOR}
+   */
+  record Follow(long generation, long cursor) implements Request {}
 }

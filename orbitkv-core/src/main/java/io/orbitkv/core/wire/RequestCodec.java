@@ -94,6 +94,11 @@ final class RequestCodec {
         out.message(16, 1);
         out.int64(leave.generation());
       }
+      case Request.Follow follow -> {
+        out.message(17, 2);
+        out.int64(follow.generation());
+        out.int64(follow.cursor());
+      }
     }
   }
 
@@ -169,7 +174,11 @@ final class RequestCodec {
         in.message("Leave", 1);
         yield new Request.Leave(in.int64("generation"));
       }
-      default -> throw new MalformedException("request: expected a tag of 1 to 16, found " + tag);
+      case 17 -> {
+        in.message("Follow", 2);
+        yield new Request.Follow(in.int64("generation"), in.int64("cursor"));
+      }
+      default -> throw new MalformedException("request: expected a tag of 1 to 17, found " + tag);
     };
     in.end();
     return request;

@@ -1,12 +1,16 @@
 package io.orbitkv.core.machine;
 
+import io.orbitkv.api.Digest;
 import io.orbitkv.api.Namespace;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.core.block.BlockTable;
 import io.orbitkv.core.lifecycle.ExtentState;
+import io.orbitkv.core.lifecycle.ResidenceState;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.IntPredicate;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /** What a core could serve and what it is doing, found the slow way. */
@@ -60,6 +64,25 @@ public final class Inventory {
       count++;
     }
     return count;
+  }
+
+  /** Returns the blocks of a session's namespace that a query could find, or wait for. */
+  public static Set<Digest> there(CacheCore core, CoreSession session) {
+    BlockTable table = core.blocks().table();
+    return blocks(core, session, row -> table.residence(row) != ResidenceState.ABSENT || core.tier().isReadable(row));
+  }
+
+  /** Returns the blocks of a session's namespace that a query could find. */
+  public static Set<Digest> findable(CacheCore core, CoreSession session) {
+    BlockTable table = core.blocks().table();
+    return blocks(core, session, row -> table.isResident(row) || core.tier().isReadable(row));
+  }
+
+  private static Set<Digest> blocks(CacheCore core, CoreSession session, IntPredicate condition) {
+    BlockTable table = core.blocks().table();
+    return IntStream.range(0, table.limit())
+        .filter(row -> table.exists(row) && table.scope(row) == session.scope.number() && condition.test(row))
+        .mapToObj(table::key).collect(Collectors.toSet());
   }
 
   /** Returns how many reads that somebody waits for are under way. */

@@ -3,6 +3,7 @@ package io.orbitkv.core.manager;
 import static io.orbitkv.core.manager.ManagerBench.chain;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.orbitkv.api.ByteSize;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.core.manager.ManagerStatus.InstanceStatus;
 import io.orbitkv.core.wire.Protocol;
@@ -11,6 +12,7 @@ import io.orbitkv.core.wire.Reply.Refusal;
 import io.orbitkv.core.wire.Reply.Standing;
 import io.orbitkv.core.wire.Request;
 import java.nio.file.Path;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -226,6 +228,23 @@ class RegistrationTest {
       assertThat(caller.call(new Request.Release(caller.generation(), hit.lease()))).isEqualTo(new Reply.Done());
       assertRefused(caller.restore(hit.lease(), 0), Refusal.REFUSED, "lease " + hit.lease());
       assertThat(bench.manager.status().cache().leasedBytes()).isZero();
+    }
+  }
+
+  @Test
+  void blocksThatLeave_areToldToWhoAsksQueries() {
+    try (Caller caller = bench.caller(); Caller rank = bench.caller()) {
+      caller.as("engine", 7, 1, Protocol.ALL_RANKS);
+      Reply.Departed first = (Reply.Departed) caller.call(new Request.Follow(caller.generation(), 0));
+      assertThat(first.all()).isTrue();
+      caller.save(0, CHAIN);
+      bench.manager.evict(ByteSize.parse("1GiB"));
+      Reply.Departed next = (Reply.Departed) caller.call(new Request.Follow(caller.generation(), first.cursor()));
+      assertThat(next.all()).isFalse();
+      assertThat(IntStream.range(0, next.blocks().blocks()).mapToObj(next.blocks()::hash))
+          .containsExactlyInAnyOrderElementsOf(IntStream.range(0, CHAIN.blocks()).mapToObj(CHAIN::hash).toList());
+      rank.as("other", 8, 1, 0);
+      assertRefused(rank.call(new Request.Follow(rank.generation(), 0)), Refusal.REFUSED, "its scheduler asks");
     }
   }
 

@@ -307,6 +307,15 @@ class PlantedBugsTest {
       new PlantedBug(12, "another layout is let in under the same name", "machine/Blocks.java",
           "if (!scope.layout().equals(layout)) {", "if (scope.layout() == null) {"),
 
+      // Callers are told what they ask for.
+
+      new PlantedBug(9, "nobody is told of a block that leaves", "machine/Blocks.java",
+          "      left(row);\n      directory.remove(row);", "      directory.remove(row);"),
+      new PlantedBug(9, "nobody is told that the store is off", "machine/CacheCore.java",
+          "lostStore ? Departures.NO_CURSOR : cursor", "cursor"),
+      new PlantedBug(9, "nobody is told of a block that leaves memory while the store is off", "machine/CacheCore.java",
+          "    if (tier.health() == StoreHealth.OFF) {\n      // What", "    if (tier.health() == null) {\n      // What"),
+
       // Counters are what callers were told.
 
       new PlantedBug(9, "a hit is counted in the wrong tier", "machine/Queries.java",

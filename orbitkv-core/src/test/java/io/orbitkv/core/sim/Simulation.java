@@ -124,6 +124,8 @@ final class Simulation implements AutoCloseable {
   private long bytesSaved;
   private long bytesRestored;
   private final Map<String, BitSet> ranksSaved = new HashMap<>();
+  private final Map<CoreSession, Follower> followers = new IdentityHashMap<>();
+  private int checks;
   private SimPool pool;
   private SimStore store;
   private CacheCore core;
@@ -202,8 +204,19 @@ final class Simulation implements AutoCloseable {
       }
     }
     restoring.forEach(this::compare);
+    follow();
     checkQuarantine();
     checkCounters();
+  }
+
+  /** One engine after the other is told which blocks have left. */
+  private void follow() {
+    if (checks++ % 3 == 0 && !engines.isEmpty()) {
+      CoreSession session = engines.get(checks / 3 % engines.size()).session;
+      if (session.state() == SessionState.OPEN) {
+        followers.computeIfAbsent(session, each -> new Follower(core, each)).look();
+      }
+    }
   }
 
   /** The grants of lost ranks are quarantined, and of no others. */
@@ -841,6 +854,7 @@ final class Simulation implements AutoCloseable {
     seen.merge("restarts", 1L, Long::sum);
     List.of(engines, asked, leased, restoring, saving, lost, gone, everAsked, spent).forEach(List::clear);
     claimed.clear();
+    followers.clear();
     drained = null;
     ended = null;
     bytesSaved = 0;

@@ -14,7 +14,7 @@ class MalformedMessageTest {
       c0 | message.frame: expected an array, found nil
       90 | message.tag: expected an int, found nothing
       91a0 | message.tag: expected an int, found str
-      9111 | request: expected a tag of 1 to 16, found 17
+      9112 | request: expected a tag of 1 to 17, found 18
       91 | message.tag: expected 1 bytes, found 0 up to the frame's end
       9108 | Enqueued: expected 1 fields, found 0
       93080505 | Enqueued: expected 1 fields, found 2
@@ -47,7 +47,7 @@ class MalformedMessageTest {
 
   @ParameterizedTest
   @CsvSource(delimiter = '|', textBlock = """
-      910a | reply: expected a tag of 1 to 9, found 10
+      910b | reply: expected a tag of 1 to 10, found 11
       9302a24e4fa0 | Refused.refusal: expected one of [REFUSED, UNAVAILABLE, CLOSED, SUPERSEDED], found 'NO'
       930501c4022020 | Granted.shardsAt: expected a multiple of 8 bytes, found 2
       92070a | Flushed.all: expected a bool, found int

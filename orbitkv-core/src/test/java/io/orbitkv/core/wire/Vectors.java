@@ -32,7 +32,8 @@ final class Vectors {
       new Request.Settle(-32_769),
       new Request.Stats(),
       new Request.Flush(1_000),
-      new Request.Leave(-2_147_483_649L));
+      new Request.Leave(-2_147_483_649L),
+      new Request.Follow(1, 0));
 
   static final List<Reply> REPLIES = List.of(
       new Reply.Welcome(1, "orbitkv 0.1.0", -129, "blocks.arena", 17_179_869_184L),
@@ -55,7 +56,9 @@ final class Vectors {
       new Reply.Statistics(new CacheStats(
           1, 2, 3, 4, 5, Map.of(MissReason.NOT_STORED, 6L, MissReason.OVER_BUDGET, 7L), 8, 9, 10, 11, 12, 13, 14, 15,
           16, 17, 18, 19, 20, 21, Map.of("ssd_read_corrupt", 22L, "save_no_parent", 23L), "healthy")),
-      new Reply.Done());
+      new Reply.Done(),
+      new Reply.Departed(4_611_686_018_427_387_904L, false, chain(2)),
+      new Reply.Departed(7, true, chain(0)));
 
   private Vectors() {}
 

@@ -67,8 +67,12 @@ public sealed interface SchedulerReply {
    * @param saves what to save, when the step's forward has run; their pages are held until every rank has reported
    * @param endedSeries series of which no save follows
    * @param stored saves of which every block can be found from now on, each named once
+   * @param cleared whether every block that was stored has to be taken for gone, those of {@code stored} excepted
+   * @param departed the engine's hashes of blocks that have left the cache; they are no chain, and may be of blocks that
+   *     this engine has not saved
    */
-  record Plan(List<Load> loads, List<Save> saves, long[] endedSeries, long[] stored) implements SchedulerReply {
+  record Plan(List<Load> loads, List<Save> saves, long[] endedSeries, long[] stored, boolean cleared,
+      PrefixChain departed) implements SchedulerReply {
 
     /** Copies the lists. */
     public Plan {

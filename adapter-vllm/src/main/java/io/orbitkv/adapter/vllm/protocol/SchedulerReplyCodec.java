@@ -70,7 +70,7 @@ public final class SchedulerReplyCodec {
   }
 
   private static void write(SchedulerReply.Plan plan, PackWriter out) {
-    out.message(7, 4);
+    out.message(7, 6);
     out.array(plan.loads().size());
     for (SchedulerReply.Load load : plan.loads()) {
       out.array(4);
@@ -92,6 +92,8 @@ public final class SchedulerReplyCodec {
     }
     out.longs(plan.endedSeries());
     out.longs(plan.stored());
+    out.bool(plan.cleared());
+    out.chain(plan.departed());
   }
 
   /** Reads a reply. */
@@ -123,8 +125,9 @@ public final class SchedulerReplyCodec {
         yield new SchedulerReply.Matched(in.constant("standing", STANDINGS), in.int32("tokens"));
       }
       case 7 -> {
-        in.message("Plan", 4);
-        yield new SchedulerReply.Plan(loads(in), saves(in), in.longs("endedSeries"), in.longs("stored"));
+        in.message("Plan", 6);
+        yield new SchedulerReply.Plan(loads(in), saves(in), in.longs("endedSeries"), in.longs("stored"),
+            in.bool("cleared"), in.chain("departed"));
       }
       case 8 -> {
         in.message("ResetDone", 1);

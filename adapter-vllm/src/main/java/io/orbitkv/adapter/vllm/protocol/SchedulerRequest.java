@@ -2,6 +2,7 @@ package io.orbitkv.adapter.vllm.protocol;
 
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.identity.EngineStatement.Fact;
 import java.util.List;
 import java.util.Optional;
 
@@ -39,9 +40,6 @@ public sealed interface SchedulerRequest {
     }
   }
 
-  /** A setting of the engine and its value. */
-  record Fact(String name, String value) {}
-
   /**
    * States which instance the scheduler is of. It ends an earlier connection that did so. Asked again with the same
    * fields, whether there is a cache by now.
@@ -54,9 +52,10 @@ public sealed interface SchedulerRequest {
    * @param blockTokens tokens of one block
    * @param deferMillis how long a request may be deferred while the SSD is read; 0 for not at all
    * @param saves whether blocks are saved
+   * @param departures whether it is to be told which blocks leave the cache
    */
   record Attach(String instance, long incarnation, Digest namespace, int ranks, int shardBytes, int blockTokens,
-      int deferMillis, boolean saves) implements SchedulerRequest {}
+      int deferMillis, boolean saves, boolean departures) implements SchedulerRequest {}
 
   /**
    * Asks how many tokens of a waiting request can be loaded. May be asked again at any time, also with another number
@@ -82,9 +81,10 @@ public sealed interface SchedulerRequest {
    * @param finished requests that the engine has forgotten
    * @param savesEnded saves that every rank has reported
    * @param loadsEnded loads that every rank has reported
+   * @param room how many pages may be held for saves beside those that are
    */
   record Step(List<Allocated> allocated, List<Advanced> advanced, List<String> preempted, List<String> finished,
-      List<SaveEnded> savesEnded, List<LoadEnded> loadsEnded) implements SchedulerRequest {
+      List<SaveEnded> savesEnded, List<LoadEnded> loadsEnded, int room) implements SchedulerRequest {
 
     /** Copies the lists. */
     public Step {

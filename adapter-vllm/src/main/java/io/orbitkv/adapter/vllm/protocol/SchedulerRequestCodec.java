@@ -2,6 +2,7 @@ package io.orbitkv.adapter.vllm.protocol;
 
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.identity.EngineStatement.Fact;
 import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.PackReader;
 import io.orbitkv.core.wire.PackWriter;
@@ -37,7 +38,7 @@ public final class SchedulerRequestCodec {
         });
       }
       case SchedulerRequest.Attach attach -> {
-        out.message(3, 8);
+        out.message(3, 9);
         out.text(attach.instance());
         out.int64(attach.incarnation());
         out.digest(attach.namespace());
@@ -46,6 +47,7 @@ public final class SchedulerRequestCodec {
         out.int64(attach.blockTokens());
         out.int64(attach.deferMillis());
         out.bool(attach.saves());
+        out.bool(attach.departures());
       }
       case SchedulerRequest.Lookup lookup -> {
         out.message(4, 5);
@@ -62,7 +64,7 @@ public final class SchedulerRequestCodec {
   }
 
   private static void writeStep(SchedulerRequest.Step step, PackWriter out) {
-    out.message(5, 6);
+    out.message(5, 7);
     write(step.allocated(), out, allocated -> {
       out.array(3);
       out.text(allocated.request());
@@ -90,6 +92,7 @@ public final class SchedulerRequestCodec {
       out.text(ended.request());
       out.bool(ended.loaded());
     });
+    out.int64(step.room());
   }
 
   private static <T> void write(List<T> values, PackWriter out, Consumer<T> write) {
@@ -112,10 +115,10 @@ public final class SchedulerRequestCodec {
             texts(in, "adapterPaths"), facts(in));
       }
       case 3 -> {
-        in.message("Attach", 8);
+        in.message("Attach", 9);
         yield new SchedulerRequest.Attach(in.text("instance"), in.int64("incarnation"), in.digest("namespace"),
             in.int32("ranks"), in.int32("shardBytes"), in.int32("blockTokens"), in.int32("deferMillis"),
-            in.bool("saves"));
+            in.bool("saves"), in.bool("departures"));
       }
       case 4 -> {
         in.message("Lookup", 5);
@@ -123,9 +126,9 @@ public final class SchedulerRequestCodec {
             in.int32("known"), in.chain("hashes"));
       }
       case 5 -> {
-        in.message("Step", 6);
+        in.message("Step", 7);
         yield new SchedulerRequest.Step(allocated(in), advanced(in), texts(in, "preempted"), texts(in, "finished"),
-            savesEnded(in), loadsEnded(in));
+            savesEnded(in), loadsEnded(in), in.int32("room"));
       }
       case 6 -> {
         in.message("Reset", 0);
@@ -160,11 +163,11 @@ public final class SchedulerRequestCodec {
     return texts;
   }
 
-  private static List<SchedulerRequest.Fact> facts(PackReader in) throws MalformedException {
-    List<SchedulerRequest.Fact> facts = new ArrayList<>();
+  private static List<Fact> facts(PackReader in) throws MalformedException {
+    List<Fact> facts = new ArrayList<>();
     for (int left = in.array("facts"); left > 0; left--) {
       in.array("facts", 2);
-      facts.add(new SchedulerRequest.Fact(in.text("facts.name"), in.text("facts.value")));
+      facts.add(new Fact(in.text("facts.name"), in.text("facts.value")));
     }
     return facts;
   }

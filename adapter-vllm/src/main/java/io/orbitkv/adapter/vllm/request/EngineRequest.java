@@ -1,7 +1,7 @@
 package io.orbitkv.adapter.vllm.request;
 
-import io.orbitkv.adapter.vllm.lookup.Hold;
-import io.orbitkv.adapter.vllm.lookup.Question;
+import io.orbitkv.core.lookup.Hold;
+import io.orbitkv.core.lookup.Question;
 
 /**
  * One request of the engine: its state, and what is asked, held and ordered for it. What a state does not have is given
@@ -132,6 +132,16 @@ final class EngineRequest {
     pages.replace(new int[0]);
     cursor.restart();
     outdated = false;
+  }
+
+  /**
+   * It got pages while it had some. If they are the same, another connector may have put into them what it brought, and
+   * that is as old as the request's first page.
+   */
+  void givenPages(boolean same) {
+    boolean wasOutdated = outdated;
+    preempted();
+    outdated = same && wasOutdated;
   }
 
   /** The engine has forgotten it. */

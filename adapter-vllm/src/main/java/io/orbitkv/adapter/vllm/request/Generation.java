@@ -1,5 +1,6 @@
 package io.orbitkv.adapter.vllm.request;
 
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.Digest;
 import java.util.random.RandomGenerator;
 
@@ -16,6 +17,15 @@ record Generation(int number, Digest mask) {
 
   /** The generation of an engine that was just started. */
   static final Generation FIRST = new Generation(0, Digest.ZERO);
+
+  /** Returns what blocks of this generation are called by the engine. Names of another one become names of nothing. */
+  Departures hashes(Departures names) {
+    if (mask.equals(Digest.ZERO)) {
+      return names;
+    }
+    return new Departures(names.cursor(), names.all(), names.blocks().stream().map(name -> new Digest(
+        name.w0() ^ mask.w0(), name.w1() ^ mask.w1(), name.w2() ^ mask.w2(), name.w3() ^ mask.w3())).toList());
+  }
 
   /** Returns the next one, under whose names nothing is stored. */
   Generation next(RandomGenerator random) {

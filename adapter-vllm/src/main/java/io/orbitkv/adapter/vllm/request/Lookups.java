@@ -1,9 +1,9 @@
 package io.orbitkv.adapter.vllm.request;
 
-import io.orbitkv.adapter.vllm.lookup.Finding;
-import io.orbitkv.adapter.vllm.lookup.Questions;
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply.Matched;
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply.Standing;
+import io.orbitkv.core.lookup.Finding;
+import io.orbitkv.core.lookup.Questions;
 import java.util.function.LongSupplier;
 
 /** Answers lookups: asks the cache, defers for a bounded time, and holds what was found. */

@@ -1,6 +1,8 @@
 package io.orbitkv.adapter.vllm.request;
 
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
+import io.orbitkv.api.Departures;
+import io.orbitkv.api.PrefixChain;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.LongStream;
@@ -29,7 +31,13 @@ final class Orders {
     stored.add(save);
   }
 
-  SchedulerReply.Plan plan() {
-    return new SchedulerReply.Plan(loads, saves, endedSeries.build().toArray(), stored.build().toArray());
+  /**
+   * Returns the plan.
+   *
+   * @param departures what has left the cache, by the engine's hashes
+   */
+  SchedulerReply.Plan plan(Departures departures) {
+    return new SchedulerReply.Plan(loads, saves, endedSeries.build().toArray(), stored.build().toArray(),
+        departures.all(), PrefixChain.of(departures.blocks()));
   }
 }

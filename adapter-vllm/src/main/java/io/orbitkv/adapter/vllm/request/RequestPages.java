@@ -12,6 +12,12 @@ final class RequestPages {
     return count;
   }
 
+  /** Returns whether these are the same, as far as both go. */
+  boolean agreeWith(int[] others) {
+    int both = Math.min(count, others.length);
+    return Arrays.equals(pages, 0, both, others, 0, both);
+  }
+
   /** The request got all new pages, or lost them. */
   void replace(int[] all) {
     pages = all.clone();

@@ -1,13 +1,18 @@
 package io.orbitkv.adapter.vllm.request;
 
-import io.orbitkv.adapter.vllm.lookup.Questions;
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.RefusedException;
+import io.orbitkv.core.lookup.Questions;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Optional;
+import java.util.SequencedSet;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 
 /**
@@ -27,6 +32,9 @@ public final class Requests implements AutoCloseable {
   private final RequestTable table;
   private final SaveTable saves;
   private final Lookups lookups;
+  private final Supplier<Departures> departures;
+  /** Requests that may have blocks to save, those that have waited longest first. */
+  private final SequencedSet<EngineRequest> unsaved = new LinkedHashSet<>();
   /** Of the next plan. */
   private Orders orders = new Orders();
   private Generation generation = Generation.FIRST;
@@ -37,18 +45,20 @@ public final class Requests implements AutoCloseable {
    *
    * @param spec what the scheduler stated
    * @param questions asks the cache
+   * @param departures what has been heard of blocks that left the cache, each time anew
    * @param numbers for saves and series
    * @param clock nanoseconds, as {@link System#nanoTime}
    * @param random for masks of generations; nobody can guess it
    */
-  public Requests(SchedulerSpec spec, Questions questions, Numbers numbers, LongSupplier clock,
-      RandomGenerator random) {
-    this(spec, questions, numbers, clock, random, RequestLimits.DEFAULT);
+  public Requests(SchedulerSpec spec, Questions questions, Supplier<Departures> departures, Numbers numbers,
+      LongSupplier clock, RandomGenerator random) {
+    this(spec, questions, departures, numbers, clock, random, RequestLimits.DEFAULT);
   }
 
-  Requests(SchedulerSpec spec, Questions questions, Numbers numbers, LongSupplier clock, RandomGenerator random,
-      RequestLimits limits) {
+  Requests(SchedulerSpec spec, Questions questions, Supplier<Departures> departures, Numbers numbers,
+      LongSupplier clock, RandomGenerator random, RequestLimits limits) {
     this.spec = spec;
+    this.departures = departures;
     this.numbers = numbers;
     this.random = random;
     this.limits = limits;
@@ -95,7 +105,8 @@ public final class Requests implements AutoCloseable {
     step.finished().forEach(id -> table.find(id).ifPresent(this::finished));
     step.allocated().forEach(this::allocated);
     step.advanced().forEach(this::advanced);
-    SchedulerReply.Plan plan = orders.plan();
+    save(step.room());
+    SchedulerReply.Plan plan = orders.plan(generation.hashes(departures.get()));
     orders = new Orders();
     return plan;
   }
@@ -137,6 +148,9 @@ public final class Requests implements AutoCloseable {
   }
 
   private void finished(EngineRequest request) {
+    if (unsaved.remove(request)) {
+      tally.add(Tally.Count.UNSAVED_BLOCKS, request.cursor().behind());
+    }
     request.finished();
     table.forget(request);
     drainIfOver(request);
@@ -172,7 +186,7 @@ public final class Requests implements AutoCloseable {
     } else if (request.state() != RequestState.LOADING) {
       if (request.state() == RequestState.COMPUTING) {
         // Pages are given to what has none: it has lost those of before.
-        request.preempted();
+        request.givenPages(request.pages().agreeWith(allocated.pages()));
       }
       request.computing();
       request.pages().replace(allocated.pages());
@@ -213,36 +227,55 @@ public final class Requests implements AutoCloseable {
     }
     request.computing();
     if (request.pages().extend(advanced.firstPage(), advanced.pages()) && request.isSavable() && spec.saves()) {
-      save(request, advanced.computedTokens());
+      complete(request, advanced.computedTokens());
     }
   }
 
   /**
-   * Orders to save what is complete and not saved: whole blocks whose tokens are computed when the step has run, and
-   * whose hashes are known, since the engine hashes confirmed tokens only.
+   * Notes what is complete: whole blocks whose tokens are computed when the step has run, and whose hashes are known,
+   * since the engine hashes confirmed tokens only.
    */
-  private void save(EngineRequest request, int computedTokens) {
-    SaveCursor cursor = request.cursor();
+  private void complete(EngineRequest request, int computedTokens) {
     int named = Math.min(request.chain().blocks(), request.pages().count());
-    int end = Math.min(computedTokens / spec.blockTokens(), named);
-    while (cursor.next() < end) {
-      if (saves.isFull()) {
-        // The cursor stays, and the next block that is completed catches up.
-        tally.add(Tally.Count.SAVES_POSTPONED, 1);
-        return;
+    request.cursor().completeTo(Math.min(computedTokens / spec.blockTokens(), named));
+    unsaved.add(request);
+  }
+
+  /**
+   * Orders to save what is complete and not saved, as far as there is room. The rest is ordered in later steps, for as
+   * long as the request has its pages: a block that is left out is missed by every block behind it.
+   */
+  private void save(int room) {
+    int left = room;
+    Iterator<EngineRequest> waiting = unsaved.iterator();
+    while (waiting.hasNext()) {
+      EngineRequest request = waiting.next();
+      while (request.isSavable() && request.cursor().behind() > 0) {
+        int blocks = Math.min(Math.min(request.cursor().behind(), limits.saveBlocks()), left);
+        if (blocks <= 0 || saves.isFull()) {
+          tally.add(Tally.Count.SAVES_POSTPONED, 1);
+          return;
+        }
+        order(request, blocks);
+        left -= blocks;
       }
-      int from = cursor.next();
-      int to = Math.min(end, from + limits.saveBlocks());
-      int known = Math.min(cursor.stated(), to);
-      long series = request.series() == 0 ? numbers.next() : request.series();
-      long number = numbers.next();
-      orders.save(new SchedulerReply.Save(number, request.id(), series, known,
-          request.chain().names(known, to, generation), from, request.pages().range(from, to)));
-      saves.add(number, new SaveTable.Ordered(request, to - from));
-      request.saveOrdered(series);
-      cursor.savedTo(to);
-      tally.add(Tally.Count.SAVES, 1);
+      waiting.remove();
     }
+  }
+
+  private void order(EngineRequest request, int blocks) {
+    SaveCursor cursor = request.cursor();
+    int from = cursor.next();
+    int to = from + blocks;
+    int known = Math.min(cursor.stated(), to);
+    long series = request.series() == 0 ? numbers.next() : request.series();
+    long number = numbers.next();
+    orders.save(new SchedulerReply.Save(number, request.id(), series, known,
+        request.chain().names(known, to, generation), from, request.pages().range(from, to)));
+    saves.add(number, new SaveTable.Ordered(request, blocks));
+    request.saveOrdered(series);
+    cursor.savedTo(to);
+    tally.add(Tally.Count.SAVES, 1);
   }
 
   // ---- resets
@@ -279,6 +312,7 @@ public final class Requests implements AutoCloseable {
   @Override
   public void close() {
     table.clear();
+    unsaved.clear();
     saves.clear();
     loads = 0;
   }

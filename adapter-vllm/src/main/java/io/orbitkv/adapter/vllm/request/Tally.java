@@ -18,8 +18,10 @@ final class Tally {
     LOADED_BLOCKS,
     LOADED_BYTES,
     SAVES,
-    /** Saves that were put off since too many were under way. */
+    /** Plans that left blocks to later ones, since too much was being saved. */
     SAVES_POSTPONED,
+    /** Blocks of requests that ended before there was room to save them. */
+    UNSAVED_BLOCKS,
     SAVED_BLOCKS,
     SAVED_BYTES,
     /** Requests that were deferred, however often they were asked for. */

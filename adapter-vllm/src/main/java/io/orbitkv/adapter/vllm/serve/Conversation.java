@@ -1,19 +1,25 @@
 package io.orbitkv.adapter.vllm.serve;
 
-import io.orbitkv.adapter.vllm.lookup.SessionQuestions;
 import io.orbitkv.adapter.vllm.protocol.SchedulerConnection;
 import io.orbitkv.adapter.vllm.protocol.SchedulerProtocol;
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
 import io.orbitkv.adapter.vllm.request.Requests;
 import io.orbitkv.adapter.vllm.request.SchedulerSpec;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.Namespace;
 import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.SessionSpec;
 import io.orbitkv.api.ShardLayout;
 import io.orbitkv.api.UnavailableException;
+import io.orbitkv.core.adapter.Conversations;
+import io.orbitkv.core.adapter.SchedulerAttachment;
 import io.orbitkv.core.client.Membership;
+import io.orbitkv.core.identity.EngineStatement;
+import io.orbitkv.core.identity.Identities;
+import io.orbitkv.core.lookup.SessionDepartures;
+import io.orbitkv.core.lookup.SessionQuestions;
 import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
@@ -22,12 +28,13 @@ import java.io.IOException;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 
 /**
  * One connection, from its first word until nothing is held for it: that of the scheduler, which attaches, or that of a
  * worker that asks for the namespace. All requests are carried out on the thread that calls {@link #serve}.
  */
-final class Conversation {
+final class Conversation implements Conversations.Conversation {
 
   /** A Manager that listens takes a member in less; for another one, the scheduler asks again. */
   private static final Duration ATTACH_LIMIT = Duration.ofMillis(20);
@@ -45,7 +52,8 @@ final class Conversation {
   }
 
   /** Carries out requests until the other side leaves; then gives up what is held for it. */
-  void serve() {
+  @Override
+  public void serve() {
     try {
       while (true) {
         connection.send(answer(connection.receive()));
@@ -61,6 +69,7 @@ final class Conversation {
         requests.close();
       }
       close();
+      endpoint.left(this);
     }
   }
 
@@ -70,7 +79,7 @@ final class Conversation {
         case SchedulerRequest.Hello hello -> greet(hello);
         case SchedulerRequest.Identify identify -> {
           require(engineVersion != null, "Identify", "Hello");
-          yield endpoint.identities().identify(engineVersion, identify);
+          yield identify(identify);
         }
         case SchedulerRequest.Attach attach -> attach(attach);
         case SchedulerRequest.Lookup lookup -> attached("Lookup").matched(lookup);
@@ -115,6 +124,16 @@ final class Conversation {
         SchedulerProtocol.VERSION, Software.name(), ProcessHandle.current().pid());
   }
 
+  private SchedulerReply identify(SchedulerRequest.Identify identify) {
+    EngineStatement stated = new EngineStatement("vllm", engineVersion, identify.modelPath(),
+        identify.assertedDigest(), identify.adapterPaths(), identify.facts());
+    return switch (endpoint.identities().identify(stated)) {
+      case Identities.Standing.Reading reading ->
+          new SchedulerReply.Identifying(reading.doneBytes(), reading.totalBytes());
+      case Identities.Standing.Known known -> new SchedulerReply.Identified(known.namespace());
+    };
+  }
+
   /** A build of the release for one kind of machine has that behind a plus sign. */
   private static boolean isServed(String version) {
     return version.equals(SchedulerProtocol.ENGINE_VERSION)
@@ -137,7 +156,11 @@ final class Conversation {
       attached = attach;
       SessionQuestions questions =
           new SessionQuestions(endpoint.cacheThread(), attachment::session, endpoint.faults(), System::nanoTime);
-      requests = new Requests(spec, questions, endpoint.numbers(), System::nanoTime, new SecureRandom());
+      Supplier<Departures> departures = attach.departures()
+          ? new SessionDepartures(endpoint.cacheThread(), questions::session, endpoint.faults(), System::nanoTime)
+          : () -> SessionDepartures.NONE;
+      requests =
+          new Requests(spec, questions, departures, endpoint.numbers(), System::nanoTime, new SecureRandom());
     }
     return new SchedulerReply.Attached(attachment.attach(ATTACH_LIMIT));
   }
@@ -153,8 +176,8 @@ final class Conversation {
     }
   }
 
-  /** Ends the connection, and with it a call under way. From any thread. */
-  void close() {
+  @Override
+  public void close() {
     try {
       connection.close();
     } catch (IOException e) {

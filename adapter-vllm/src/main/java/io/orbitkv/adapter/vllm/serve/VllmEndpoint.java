@@ -1,23 +1,19 @@
 package io.orbitkv.adapter.vllm.serve;
 
-import io.orbitkv.adapter.vllm.identity.Identities;
-import io.orbitkv.adapter.vllm.lookup.CacheThread;
 import io.orbitkv.adapter.vllm.protocol.SchedulerConnection;
 import io.orbitkv.adapter.vllm.request.Numbers;
 import io.orbitkv.api.SessionSpec;
+import io.orbitkv.core.adapter.Conversations;
+import io.orbitkv.core.adapter.SchedulerAttachment;
 import io.orbitkv.core.agent.AdapterOptions;
-import io.orbitkv.core.agent.AgentSocket;
 import io.orbitkv.core.agent.FaultLog;
 import io.orbitkv.core.agent.SchedulerEndpoint;
 import io.orbitkv.core.client.Membership;
-import java.io.IOException;
+import io.orbitkv.core.identity.Identities;
+import io.orbitkv.core.lookup.CacheThread;
 import java.lang.System.Logger;
-import java.lang.System.Logger.Level;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
 
 /**
  * Where an engine's scheduler and its workers find the adapter. Each connection has a thread of its own; one of them at
@@ -29,30 +25,25 @@ public final class VllmEndpoint implements SchedulerEndpoint {
 
   private static final Logger LOG = System.getLogger(VllmEndpoint.class.getName());
 
-  /** The workers of the largest instance ask for the namespace at the same time. */
-  private static final int BACKLOG = 256;
-
-  /** Those, and the scheduler, before and after it has connected again. */
-  private static final int MAX_CONNECTIONS = 264;
-
   private final AdapterOptions options;
-  private final AgentSocket socket;
   private final FaultLog faults = new FaultLog(LOG, System::nanoTime);
   private final Identities identities;
   private final CacheThread cacheThread = new CacheThread(faults, System::nanoTime);
   private final Numbers numbers = new Numbers();
   private final Object lock = new Object();
-  private final Map<Conversation, Thread> conversations = new HashMap<>();
-  private final Thread accepting;
+  private final Conversations conversations;
   private SchedulerAttachment attachment;
   private Conversation scheduler;
-  private boolean closed;
 
   private VllmEndpoint(AdapterOptions options) {
     this.options = options;
-    this.socket = AgentSocket.listen(options.socket(), BACKLOG);
     this.identities = new Identities(options.state());
-    this.accepting = Thread.ofPlatform().name("orbitkv-vllm").start(this::accept);
+    try {
+      this.conversations = Conversations.listen(options.socket(), this::conversation);
+    } catch (RuntimeException e) {
+      cacheThread.close();
+      throw e;
+    }
   }
 
   /** As {@link io.orbitkv.core.agent.EngineAdapter#open}. */
@@ -62,50 +53,11 @@ public final class VllmEndpoint implements SchedulerEndpoint {
 
   @Override
   public Path socket() {
-    return socket.path();
+    return conversations.socket();
   }
 
-  private void accept() {
-    while (true) {
-      SocketChannel accepted;
-      try {
-        accepted = socket.accept();
-      } catch (IOException e) {
-        if (!isClosed()) {
-          LOG.log(Level.ERROR, "socket " + socket.path() + " accepts no connection any more: " + e);
-        }
-        return;
-      }
-      begin(new Conversation(this, new SchedulerConnection(accepted)));
-    }
-  }
-
-  private boolean isClosed() {
-    synchronized (lock) {
-      return closed;
-    }
-  }
-
-  private void begin(Conversation conversation) {
-    synchronized (lock) {
-      if (!closed && conversations.size() < MAX_CONNECTIONS) {
-        conversations.put(conversation, Thread.ofPlatform().name("orbitkv-vllm-connection").start(() -> {
-          conversation.serve();
-          ended(conversation);
-        }));
-        return;
-      }
-    }
-    conversation.close();
-  }
-
-  private void ended(Conversation conversation) {
-    synchronized (lock) {
-      conversations.remove(conversation);
-      if (scheduler == conversation) {
-        scheduler = null;
-      }
-    }
+  private Conversations.Conversation conversation(SocketChannel accepted) {
+    return new Conversation(this, new SchedulerConnection(accepted));
   }
 
   /** Makes a conversation the scheduler's; the one before is over. Returns the scheduler's place in its instance. */
@@ -130,6 +82,15 @@ public final class VllmEndpoint implements SchedulerEndpoint {
     return of;
   }
 
+  /** A conversation is over. */
+  void left(Conversation conversation) {
+    synchronized (lock) {
+      if (scheduler == conversation) {
+        scheduler = null;
+      }
+    }
+  }
+
   FaultLog faults() {
     return faults;
   }
@@ -148,17 +109,7 @@ public final class VllmEndpoint implements SchedulerEndpoint {
 
   @Override
   public void close() {
-    List<Map.Entry<Conversation, Thread>> open;
-    synchronized (lock) {
-      closed = true;
-      open = List.copyOf(conversations.entrySet());
-    }
-    socket.stop();
-    open.forEach(entry -> entry.getKey().close());
-    boolean interrupted = join(accepting);
-    for (Map.Entry<Conversation, Thread> entry : open) {
-      interrupted |= join(entry.getValue());
-    }
+    conversations.stop();
     identities.close();
     synchronized (lock) {
       if (attachment != null) {
@@ -167,22 +118,6 @@ public final class VllmEndpoint implements SchedulerEndpoint {
       }
     }
     cacheThread.close();
-    socket.close();
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
-  /** Waits for a thread's end, and returns whether it was interrupted in that. */
-  private static boolean join(Thread thread) {
-    boolean interrupted = false;
-    while (thread.isAlive()) {
-      try {
-        thread.join();
-      } catch (InterruptedException e) {
-        interrupted = true;
-      }
-    }
-    return interrupted;
+    conversations.close();
   }
 }

@@ -2,6 +2,7 @@ package io.orbitkv.adapter.vllm.protocol;
 
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.identity.EngineStatement.Fact;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
 import java.lang.reflect.RecordComponent;
@@ -20,12 +21,12 @@ final class SchedulerVectors {
   static final List<SchedulerRequest> REQUESTS = List.of(
       new SchedulerRequest.Hello(1, "orbitkv_vllm 0.1.0", "0.31.0", Protocol.probe()),
       new SchedulerRequest.Identify("/models/llama", Optional.empty(), List.of("/adapters/sql", "/adapters/chat"),
-          List.of(new SchedulerRequest.Fact("kv_dtype", "bfloat16"), new SchedulerRequest.Fact("scope", ""))),
+          List.of(new Fact("kv_dtype", "bfloat16"), new Fact("scope", ""))),
       new SchedulerRequest.Identify(
           "/models/llama", Optional.of(Digest.sha256(new byte[] {1})), List.of(), List.of()),
       new SchedulerRequest.Attach(
-          "llama/0", 0x1234_5678_9abc_def0L, Digest.sha256(new byte[] {2}), 2, 1_048_576, 32, 1000, true),
-      new SchedulerRequest.Attach("llama/0", -1, Digest.ZERO, 1, 1, 1, 0, false),
+          "llama/0", 0x1234_5678_9abc_def0L, Digest.sha256(new byte[] {2}), 2, 1_048_576, 32, 1000, true, true),
+      new SchedulerRequest.Attach("llama/0", -1, Digest.ZERO, 1, 1, 1, 0, false, false),
       new SchedulerRequest.Lookup("cmpl-1", 32, 100, 0, chain(3)),
       new SchedulerRequest.Lookup("cmpl-1", 0, 100, 3, chain(0)),
       new SchedulerRequest.Step(
@@ -34,8 +35,8 @@ final class SchedulerVectors {
           List.of(new SchedulerRequest.Advanced("cmpl-3", 96, 2, chain(1), 2, new int[] {9})),
           List.of("cmpl-4"), List.of("cmpl-5", "cmpl-6"),
           List.of(new SchedulerRequest.SaveEnded(4_294_967_296L, 2)),
-          List.of(new SchedulerRequest.LoadEnded("cmpl-7", true), new SchedulerRequest.LoadEnded("cmpl-8", false))),
-      new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(), List.of(), List.of()),
+          List.of(new SchedulerRequest.LoadEnded("cmpl-7", true), new SchedulerRequest.LoadEnded("cmpl-8", false)), 500),
+      new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(), List.of(), List.of(), 0),
       new SchedulerRequest.Reset(),
       new SchedulerRequest.Counters());
 
@@ -52,8 +53,8 @@ final class SchedulerVectors {
       new SchedulerReply.Plan(
           List.of(new SchedulerReply.Load("cmpl-1", 5, 1, new int[] {5, 70_000})),
           List.of(new SchedulerReply.Save(4_294_967_297L, "cmpl-3", 4_294_967_298L, 2, chain(1), 2, new int[] {9})),
-          new long[] {7, 8}, new long[] {4_294_967_296L}),
-      new SchedulerReply.Plan(List.of(), List.of(), new long[0], new long[0]),
+          new long[] {7, 8}, new long[] {4_294_967_296L}, false, chain(2)),
+      new SchedulerReply.Plan(List.of(), List.of(), new long[0], new long[0], true, chain(0)),
       new SchedulerReply.ResetDone(true),
       new SchedulerReply.ResetDone(false),
       new SchedulerReply.Counted(Map.of("loads", 3L, "hit_tokens", 4_294_967_296L)),

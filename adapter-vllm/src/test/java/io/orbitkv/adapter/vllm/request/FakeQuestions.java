@@ -2,11 +2,11 @@ package io.orbitkv.adapter.vllm.request;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.orbitkv.adapter.vllm.lookup.Finding;
-import io.orbitkv.adapter.vllm.lookup.Hold;
-import io.orbitkv.adapter.vllm.lookup.Question;
-import io.orbitkv.adapter.vllm.lookup.Questions;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.lookup.Finding;
+import io.orbitkv.core.lookup.Hold;
+import io.orbitkv.core.lookup.Question;
+import io.orbitkv.core.lookup.Questions;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -5,6 +5,7 @@ import static io.orbitkv.adapter.vllm.request.Scheduler.NO_HASHES;
 import static io.orbitkv.adapter.vllm.request.Scheduler.chain;
 import static io.orbitkv.adapter.vllm.request.Scheduler.part;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.api.PrefixChain;
@@ -182,8 +183,49 @@ class SaveTest {
     List<SchedulerReply.Save> saves = small.advance("a", 12, 0, chain(1, 3), 0, 10, 11, 12).saves();
     assertThat(saves).hasSize(2);
     assertThat(small.count("saves_postponed")).isEqualTo(1);
-    small.saveEnded(saves.getFirst().save(), 1);
-    assertSave(only(small.advance("a", 16, 3, part(1, 3, 4), 3, 13)), 2, part(1, 2, 3), 2, 12);
+    SchedulerReply.Save third = only(small.saveEnded(saves.getFirst().save(), 1));
+    assertSave(third, 2, part(1, 2, 3), 2, 12);
+    assertThat(small.advance("a", 16, 3, part(1, 3, 4), 3, 13).saves()).isEmpty();
+    assertSave(only(small.saveEnded(third.save(), 1)), 3, part(1, 3, 4), 3, 13);
+  }
+
+  @Test
+  void blocksWithoutRoom_areSavedInLaterSteps() {
+    Scheduler.Step step = scheduler.new Step().advance("a", 20, 0, chain(1, 5), 0, 10, 11, 12, 13, 14);
+    assertSave(only(step.room(2).plan()), 0, chain(1, 2), 0, 10, 11);
+    assertThat(scheduler.new Step().room(0).plan().saves()).isEmpty();
+    assertSave(only(scheduler.new Step().room(1).plan()), 2, part(1, 2, 3), 2, 12);
+    assertSave(only(scheduler.new Step().room(9).plan()), 3, part(1, 3, 5), 3, 13, 14);
+    assertThat(scheduler.new Step().room(9).plan().saves()).isEmpty();
+    assertThat(scheduler.count("saves_postponed")).isEqualTo(3);
+  }
+
+  @Test
+  void requestThatHasWaitedLongest_isSavedFirst() {
+    scheduler.new Step().advance("a", 8, 0, chain(1, 2), 0, 10, 11).room(0).plan();
+    scheduler.new Step().advance("b", 8, 0, chain(2, 2), 0, 20, 21).room(0).plan();
+    assertThat(scheduler.new Step().advance("a", 12, 2, part(1, 2, 3), 2, 12).room(4).plan().saves())
+        .extracting(SchedulerReply.Save::request, save -> save.pages().length)
+        .containsExactly(tuple("a", 3), tuple("b", 1));
+  }
+
+  @Test
+  void blocksThatWaitForRoom_areGivenUpWithTheirPages() {
+    scheduler.new Step().advance("a", 8, 0, chain(1, 2), 0, 10, 11).room(0).plan();
+    scheduler.new Step().advance("b", 8, 0, chain(2, 2), 0, 20, 21).room(0).plan();
+    Scheduler.Step step = scheduler.new Step().room(0);
+    step.preempted.add("a");
+    step.finished.add("b");
+    step.plan();
+    assertThat(scheduler.count("unsaved_blocks")).isEqualTo(2);
+    assertThat(scheduler.new Step().plan().saves()).isEmpty();
+    scheduler.allocate("a", 0, 30, 31);
+    assertSave(only(scheduler.advance("a", 8, 2, NO_HASHES, 2)), 0, chain(1, 2), 0, 30, 31);
+  }
+
+  @Test
+  void roomThatMakesNoSense_isNone() {
+    assertThat(scheduler.new Step().advance("a", 8, 0, chain(1, 2), 0, 10, 11).room(-7).plan().saves()).isEmpty();
   }
 
   @Test

@@ -1,7 +1,9 @@
 package io.orbitkv.adapter.vllm.request;
 
+import io.orbitkv.core.lookup.SessionDepartures;
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
+import io.orbitkv.api.Departures;
 import io.orbitkv.api.PrefixChain;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,6 +20,8 @@ final class Scheduler {
   static final PrefixChain NO_HASHES = PrefixChain.ofTokens(new int[0], 1);
 
   final FakeQuestions cache = new FakeQuestions();
+  /** What the next plan is to tell. */
+  Departures departures = SessionDepartures.NONE;
   final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 500);
   final Requests requests;
 
@@ -26,8 +30,14 @@ final class Scheduler {
   }
 
   Scheduler(long deferNanos, boolean saves, RequestLimits limits) {
-    requests = new Requests(new SchedulerSpec(BLOCK_TOKENS, BLOCK_BYTES, deferNanos, saves), cache, new Numbers(),
+    requests = new Requests(new SchedulerSpec(BLOCK_TOKENS, BLOCK_BYTES, deferNanos, saves), cache, this::heard, new Numbers(),
         now::get, new Random(1), limits);
+  }
+
+  private Departures heard() {
+    Departures heard = departures;
+    departures = SessionDepartures.NONE;
+    return heard;
   }
 
   /** A chain of its own for each seed. */
@@ -93,6 +103,7 @@ final class Scheduler {
     final List<String> finished = new ArrayList<>();
     final List<SchedulerRequest.SaveEnded> savesEnded = new ArrayList<>();
     final List<SchedulerRequest.LoadEnded> loadsEnded = new ArrayList<>();
+    int room = Integer.MAX_VALUE;
 
     Step allocate(String request, int externalTokens, int... pages) {
       allocated.add(new SchedulerRequest.Allocated(request, externalTokens, pages));
@@ -104,9 +115,14 @@ final class Scheduler {
       return this;
     }
 
+    Step room(int pages) {
+      room = pages;
+      return this;
+    }
+
     SchedulerReply.Plan plan() {
       return requests.plan(
-          new SchedulerRequest.Step(allocated, advanced, preempted, finished, savesEnded, loadsEnded));
+          new SchedulerRequest.Step(allocated, advanced, preempted, finished, savesEnded, loadsEnded, room));
     }
   }
 }

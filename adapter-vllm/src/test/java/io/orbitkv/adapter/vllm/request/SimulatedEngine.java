@@ -26,9 +26,14 @@ final class SimulatedEngine {
 
   private static final int BLOCK_TOKENS = Scheduler.BLOCK_TOKENS;
 
+  /** How many pages saves may hold. */
+  private static final int SAVED_PAGES = 9;
+
   private enum Status {
     WAITING,
     REMOTE,
+    /** Another connector brings its pages: the transport between prefill and decode. */
+    TRANSFERRED,
     RUNNING
   }
 
@@ -45,6 +50,10 @@ final class SimulatedEngine {
     /** The generation of the oldest thing that its pages follow from. */
     int since;
     boolean mayLoad = true;
+    /** One past the last block of the last save since it got its pages. */
+    int savedTo;
+    /** Of the last hit. */
+    int held;
 
     Simulated(String id, int seed, int blocks) {
       this.id = id;
@@ -70,6 +79,8 @@ final class SimulatedEngine {
   private int created;
   private int nextPage;
   private int generation;
+  /** How transfers of another connector ended: whole, in part, not at all. */
+  final int[] transfers = new int[3];
 
   SimulatedEngine(Scheduler scheduler) {
     this.scheduler = scheduler;
@@ -84,7 +95,14 @@ final class SimulatedEngine {
       case 2, 3, 4, 5, 6 -> schedule(detail);
       case 7 -> pick(detail, Status.RUNNING).ifPresent(request -> preempt(request, detail % 2 == 0));
       case 8 -> pick(detail).ifPresent(this::finish);
-      case 9, 10 -> endLoad(detail);
+      case 9 -> endLoad(detail);
+      case 10 -> {
+        if (detail % 2 == 0) {
+          endLoad(detail / 2);
+        } else {
+          endTransfer(detail / 2);
+        }
+      }
       case 11, 12 -> endSave(detail);
       case 13 -> reset();
       case 14 -> scheduler.now.addAndGet(detail * 100L);
@@ -129,7 +147,7 @@ final class SimulatedEngine {
             admit(request, turn, loading);
           }
         }
-        case REMOTE -> { }
+        case REMOTE, TRANSFERRED -> { }
       }
     }
     flush(loading);
@@ -145,8 +163,12 @@ final class SimulatedEngine {
     }
     int own = Math.floorMod(turn / 4, 3) == 0 ? Math.min(1, request.blocks) : 0;
     PrefixChain more = Scheduler.part(request.seed, request.known, request.blocks);
+    int holds = scheduler.cache.holds.size();
     SchedulerReply.Matched matched =
         scheduler.lookup(request.id, own, request.totalTokens(), request.known, more);
+    if (scheduler.cache.holds.size() > holds) {
+      request.held = scheduler.cache.holds.getLast().blocks();
+    }
     request.known = request.blocks;
     if (matched.standing() != Standing.HIT) {
       assertThat(matched.tokens()).isZero();
@@ -162,9 +184,18 @@ final class SimulatedEngine {
     request.pages = IntStream.range(nextPage, nextPage + request.blocks + 1).toArray();
     nextPage += request.pages.length;
     request.pagesSent = request.pages.length;
+    if (Math.floorMod(turn / 64, 4) == 0) {
+      // Another connector was asked first, and has all of it. This one hears of pages, and of nothing to load.
+      request.external = 0;
+      request.since = generation;
+      request.status = Status.TRANSFERRED;
+      next.allocate(request.id, 0, request.pages);
+      return;
+    }
     request.external = matched.tokens();
     request.computedTokens = own * BLOCK_TOKENS + matched.tokens();
     request.since = generation;
+    request.savedTo = 0;
     next.allocate(request.id, request.external, request.pages);
     if (request.external > 0) {
       request.status = Status.REMOTE;
@@ -183,8 +214,10 @@ final class SimulatedEngine {
 
   /** Sends what has gathered, and takes the orders. */
   private void flush(Map<String, SchedulerRequest.Allocated> loading) {
-    SchedulerReply.Plan plan = next.plan();
+    int room = SAVED_PAGES - heldForSaves();
+    SchedulerReply.Plan plan = next.room(room).plan();
     next = scheduler.new Step();
+    assertThat(plan.saves().stream().mapToInt(save -> save.pages().length).sum()).isLessThanOrEqualTo(room);
     assertThat(plan.loads()).extracting(SchedulerReply.Load::request)
         .containsExactlyInAnyOrderElementsOf(loading.keySet());
     plan.loads().forEach(load -> take(load, requests.get(load.request())));
@@ -208,21 +241,32 @@ final class SimulatedEngine {
     assertThat(scheduler.cache.holds.get((int) load.lease() - 1).released).as("a lease that is to be read").isFalse();
   }
 
+  private int heldForSaves() {
+    return saves.values().stream().mapToInt(save -> save.pages().length).sum();
+  }
+
   private void take(SchedulerReply.Save save, Simulated request) {
-    assertThat(saves.put(save.save(), save)).isNull();
     assertThat(endedSeries).doesNotContain(save.series());
-    assertThat(request.status).isEqualTo(Status.RUNNING);
     int end = save.firstBlock() + save.pages().length;
     assertThat(save.pages().length).isPositive();
-    assertThat(end * BLOCK_TOKENS).as("computed when the step has run").isLessThanOrEqualTo(request.computedTokens);
-    assertThat(save.pages()).containsExactly(Arrays.copyOfRange(request.pages, save.firstBlock(), end));
-    assertThat(request.since).as("nothing computed before a reset").isEqualTo(generation);
     List<Digest> chain = chainsOfAgent.computeIfAbsent(save.series(), _ -> new ArrayList<>());
     assertThat(chain.size()).as("what the agent knows of the series").isGreaterThanOrEqualTo(save.known());
     List<Digest> continued = new ArrayList<>(chain.subList(0, save.known()));
     IntStream.range(0, save.hashes().blocks()).mapToObj(save.hashes()::hash).forEach(continued::add);
     chainsOfAgent.put(save.series(), continued);
     assertThat(continued.size()).isGreaterThanOrEqualTo(end);
+    if (request.status != Status.RUNNING) {
+      // Preempted, and nobody said so: the connector sees that the pages are not the request's.
+      next.savesEnded.add(new SchedulerRequest.SaveEnded(save.save(), 0));
+      return;
+    }
+    assertThat(saves.put(save.save(), save)).isNull();
+    assertThat(save.firstBlock()).as("no block is left out but what is stored")
+        .isIn(0, request.savedTo, request.held);
+    request.savedTo = end;
+    assertThat(end * BLOCK_TOKENS).as("computed when the step has run").isLessThanOrEqualTo(request.computedTokens);
+    assertThat(save.pages()).containsExactly(Arrays.copyOfRange(request.pages, save.firstBlock(), end));
+    assertThat(request.since).as("nothing computed before a reset").isEqualTo(generation);
     PrefixChain hashes = Scheduler.chain(request.seed, request.blocks);
     for (int block = 0; block < end; block++) {
       Digest mask = xor(continued.get(block), hashes.hash(block));
@@ -264,6 +308,16 @@ final class SimulatedEngine {
           request.mayLoad = false;
         }
       }
+    });
+  }
+
+  /** What came is computed behind it; nothing tells this connector. An aborted request's transfer ends unheard. */
+  private void endTransfer(int detail) {
+    pick(detail, Status.TRANSFERRED).ifPresent(request -> {
+      int brought = detail / 4 % 3 == 0 ? detail % (request.blocks + 1) : request.blocks;
+      transfers[brought == request.blocks ? 0 : brought > 0 ? 1 : 2]++;
+      request.computedTokens = brought * BLOCK_TOKENS;
+      request.status = Status.WAITING;
     });
   }
 

@@ -8,6 +8,7 @@ import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.identity.EngineStatement.Fact;
 import io.orbitkv.core.wire.Protocol;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -18,6 +19,8 @@ import java.util.stream.Stream;
 
 /** What the connector says, over a socket. */
 final class FakeConnector implements AutoCloseable {
+
+  private static final int ROOM = 1000;
 
   static final Duration LIMIT = Duration.ofSeconds(20);
   static final PrefixChain NO_HASHES = PrefixChain.ofTokens(new int[0], 1);
@@ -39,10 +42,10 @@ final class FakeConnector implements AutoCloseable {
   }
 
   /** Facts as a connector states them. */
-  static List<SchedulerRequest.Fact> facts() {
+  static List<Fact> facts() {
     return Stream.of("model.dtype", "cache.dtype", "cache.block_tokens", "hash.algorithm", "hash.probe",
         "parallel.tensor", "pages.layout", "pages.backends", "pages.pieces", "scope")
-        .map(name -> new SchedulerRequest.Fact(name, "value of " + name))
+        .map(name -> new Fact(name, "value of " + name))
         .toList();
   }
 
@@ -94,28 +97,29 @@ final class FakeConnector implements AutoCloseable {
 
   SchedulerReply.Plan allocate(String request, int externalTokens, int... pages) throws IOException {
     return step(new SchedulerRequest.Step(List.of(new SchedulerRequest.Allocated(request, externalTokens, pages)),
-        List.of(), List.of(), List.of(), List.of(), List.of()));
+        List.of(), List.of(), List.of(), List.of(), List.of(), ROOM));
   }
 
   SchedulerReply.Plan advance(String request, int computedTokens, PrefixChain hashes, int... pages)
       throws IOException {
     return step(new SchedulerRequest.Step(List.of(),
         List.of(new SchedulerRequest.Advanced(request, computedTokens, 0, hashes, 0, pages)), List.of(), List.of(),
-        List.of(), List.of()));
+        List.of(), List.of(), ROOM));
   }
 
   SchedulerReply.Plan saveEnded(long save, int blocks) throws IOException {
     return step(new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(),
-        List.of(new SchedulerRequest.SaveEnded(save, blocks)), List.of()));
+        List.of(new SchedulerRequest.SaveEnded(save, blocks)), List.of(), ROOM));
   }
 
   SchedulerReply.Plan loadEnded(String request, boolean loaded) throws IOException {
     return step(new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(), List.of(),
-        List.of(new SchedulerRequest.LoadEnded(request, loaded))));
+        List.of(new SchedulerRequest.LoadEnded(request, loaded)), ROOM));
   }
 
   SchedulerReply.Plan finish(String... requests) throws IOException {
-    return step(new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(requests), List.of(), List.of()));
+    return step(new SchedulerRequest.Step(List.of(), List.of(), List.of(), List.of(requests), List.of(), List.of(),
+        ROOM));
   }
 
   SchedulerReply.Plan step(SchedulerRequest.Step step) throws IOException {

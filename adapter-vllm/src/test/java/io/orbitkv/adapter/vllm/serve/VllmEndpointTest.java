@@ -99,7 +99,7 @@ class VllmEndpointTest {
   }
 
   private SchedulerRequest.Attach attach() {
-    return new SchedulerRequest.Attach("engine", INCARNATION, namespace, 1, SHARD_BYTES, BLOCK_TOKENS, 2000, true);
+    return new SchedulerRequest.Attach("engine", INCARNATION, namespace, 1, SHARD_BYTES, BLOCK_TOKENS, 2000, true, true);
   }
 
   /** The one worker of the instance, as its agent attaches it. */
@@ -150,6 +150,38 @@ class VllmEndpointTest {
     while (manager.status().cache().leasedBytes() != 0) {
       Thread.onSpinWait();
     }
+  }
+
+  @Test
+  void blocksThatLeaveTheManager_areToldByTheirHashes_alsoAfterAReset() throws IOException {
+    startWorker();
+    try (FakeConnector connector = connect()) {
+      PrefixChain chain = chain(1, 2);
+      // The first step asks from when on it is to be told, and a lookup is answered after that.
+      connector.finish("nobody");
+      connector.lookup("reader", 0, 100, chain(2, 1));
+      store(connector, chain, 10, 11);
+      manager.evict(ByteSize.parse("16MiB"));
+      assertThat(news(connector)).returns(false, SchedulerReply.Plan::cleared)
+          .returns(PrefixChain.of(List.of(chain.hash(1), chain.hash(0))), SchedulerReply.Plan::departed);
+      connector.call(new SchedulerRequest.Reset());
+      store(connector, chain, 10, 11);
+      manager.evict(ByteSize.parse("16MiB"));
+      assertThat(news(connector).departed()).isEqualTo(PrefixChain.of(List.of(chain.hash(1), chain.hash(0))));
+      manager.close();
+      manager = openManager();
+      assertThat(news(connector)).as("of another Manager").returns(true, SchedulerReply.Plan::cleared)
+          .returns(PrefixChain.of(List.of()), SchedulerReply.Plan::departed);
+    }
+  }
+
+  /** Waits until there is something to tell of blocks that have left. */
+  private static SchedulerReply.Plan news(FakeConnector connector) throws IOException {
+    SchedulerReply.Plan plan = connector.finish("nobody");
+    while (!plan.cleared() && plan.departed().blocks() == 0) {
+      plan = connector.finish("nobody");
+    }
+    return plan;
   }
 
   @Test
@@ -319,7 +351,7 @@ class VllmEndpointTest {
     startWorker();
     try (FakeConnector connector = FakeConnector.greeted(endpoint.socket())) {
       SchedulerRequest.Attach other =
-          new SchedulerRequest.Attach("engine", INCARNATION, namespace, 1, 2 * SHARD_BYTES, BLOCK_TOKENS, 0, true);
+          new SchedulerRequest.Attach("engine", INCARNATION, namespace, 1, 2 * SHARD_BYTES, BLOCK_TOKENS, 0, true, false);
       SchedulerReply reply;
       do {
         reply = connector.call(other);
@@ -353,7 +385,7 @@ class VllmEndpointTest {
       assertThat(connector.refusal(new SchedulerRequest.Reset())).contains("Reset", "after Attach");
       connector.attach(attach());
       SchedulerRequest.Attach other =
-          new SchedulerRequest.Attach("other", INCARNATION, namespace, 1, SHARD_BYTES, BLOCK_TOKENS, 0, true);
+          new SchedulerRequest.Attach("other", INCARNATION, namespace, 1, SHARD_BYTES, BLOCK_TOKENS, 0, true, false);
       assertThat(connector.refusal(other)).contains("'other'");
     }
   }

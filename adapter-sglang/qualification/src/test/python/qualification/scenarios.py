@@ -1,0 +1,534 @@
+"""What is tried. Each scenario returns what it showed, and raises if it did not."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import engine
+import torch
+from engine import PAGE, Request, tokens_of
+
+from qualification.bench import Bench, Outcome, clean, until
+
+Scenario = Callable[[Bench, str], Outcome]
+
+ALL: list[tuple[str, tuple[str, ...], Scenario]] = []
+"""Name, the tree's cores that it is tried with, and what it does."""
+
+_BOTH = ("rust", "python")
+_RUST = ("rust",)
+
+
+def _scenario(name: str, cores: tuple[str, ...] = _RUST) -> Callable[[Scenario], Scenario]:
+    def add(scenario: Scenario) -> Scenario:
+        ALL.append((name, cores, scenario))
+        return scenario
+
+    return add
+
+
+def _serve(of: Any, request: Request, restored: int) -> None:
+    """Serves a request, of which so many tokens must be restored, and compares every byte."""
+    looked = _find(of, request)
+    assert looked == restored, f"{looked} tokens were found, expected {restored}"
+    got = of.run(request)
+    assert got == restored, f"{got} tokens were restored, expected {restored}"
+    whole = len(request.tokens) // PAGE * PAGE
+    assert len(request.prefix) == whole
+    bad = of.wrong(request.tokens, request.prefix)
+    assert bad == 0, f"{bad} of {whole} rows are wrong"
+
+
+def _find(of: Any, request: Request) -> int:
+    """Looks until the cache has answered. Returns how many tokens can be restored."""
+    until(lambda: _asked(of, request), "an answer")
+    return int(request.match.host_hit_length)
+
+
+def _asked(of: Any, request: Request) -> bool:
+    of.look(request)
+    return not of.cache.linker.is_pending(request.rid)
+
+
+def _fill(of: Any, seed: int, tokens: int) -> Request:
+    """Computes a prompt, waits until it is saved, and drops it from the engine's own pages."""
+    request = Request(f"fill {seed}", tokens_of(seed, tokens))
+    _serve(of, request, 0)
+    of.drain()
+    of.evict_all()
+    return request
+
+
+@_scenario("evicted from the engine's tree", _BOTH)
+def evicted(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core)
+    _fill(of, 1, 330)
+    before = of.snapshot()
+    request = Request("again", tokens_of(1, 330))
+    _serve(of, request, 320)
+    touched = torch.zeros(before[0].shape[0], dtype=torch.bool)
+    touched[request.prefix] = True
+    for old, new in zip(before, of.snapshot()):
+        assert torch.equal(old[~touched], new[~touched]), "a byte outside of the restored pages was written"
+    clean(of)
+    return Outcome("every byte restored, and no other byte of the pool touched", 20)
+
+
+@_scenario("latent pool (MLA)")
+def latent(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core, pool=engine.mla_pool(64))
+    _fill(of, 1, 330)
+    _serve(of, Request("again", tokens_of(1, 330)), 320)
+    clean(of)
+    return Outcome("every byte restored", 20)
+
+
+@_scenario("pages of the tree, then pages of the cache, then new ones", _BOTH)
+def three_parts(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core)
+    _fill(of, 1, 330)
+    _serve(of, Request("head", tokens_of(1, 100)), 96)
+    request = Request("whole", tokens_of(1, 400))
+    _serve(of, request, 320 - 96)
+    clean(of)
+    of.evict_all()
+    _serve(of, Request("longer", tokens_of(1, 500)), 400)
+    clean(of)
+    return Outcome("each part where it should come from, and what is new saved behind it", 6 + 14 + 25)
+
+
+@_scenario("prompts that part in the middle of a node", _BOTH)
+def split(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core, pages=128)
+    left = tokens_of(1, 320)
+    right = left[:160] + tokens_of(2, 160)
+    _serve(of, Request("left", left), 0)
+    # The node splits while it is saved.
+    _serve(of, Request("right", right), 0)
+    of.drain()
+    of.evict_all()
+    _serve(of, Request("right again", [*right, 1]), 320)
+    _serve(of, Request("left again", [*left, 1]), 160)
+    clean(of)
+    return Outcome("both restored, the common half once", 30)
+
+
+@_scenario("other adapter, other salt")
+def namespaces(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core)
+    _fill(of, 1, 330)
+    _serve(of, Request("adapter", tokens_of(1, 330), extra_key="adapter"), 0)
+    of.drain()
+    of.evict_all()
+    _serve(of, Request("adapter again", tokens_of(1, 330), extra_key="adapter"), 320)
+    of.evict_all()
+    _serve(of, Request("none", tokens_of(1, 330)), 320)
+    clean(of)
+    return Outcome("no hit between them, and hits of their own", 40)
+
+
+@_scenario("engine started again, and its Manager (SSD)")
+def restarts(bench: Bench, core: str) -> Outcome:
+    manager = bench.manager(ssd=True)
+    first = bench.engine(manager, core=core, engine_id="restarted")
+    _fill(first, 1, 330)
+    first.close()
+    second = bench.engine(manager, core=core, engine_id="restarted")
+    _serve(second, Request("second", tokens_of(1, 330)), 320)
+    clean(second)
+    second.close()
+    manager.stop()
+    manager.start()
+    third = bench.engine(manager, core=core, engine_id="restarted")
+    request = Request("third", tokens_of(1, 330))
+    assert third.look(request) == 0 and third.cache.linker.is_pending("third"), "what is read is not said to be pending"
+    assert third.linker.asked() is None
+    _serve(third, request, 320)
+    clean(third)
+    return Outcome("restored from memory, then from the SSD after a wait", 40)
+
+
+@_scenario("read from the SSD that takes too long")
+def impatient(bench: Bench, core: str) -> Outcome:
+    manager = bench.manager(ssd=True)
+    of = bench.engine(manager, core=core, engine_id="impatient", pending_ms=0)
+    _fill(of, 1, 330)
+    manager.stop()
+    manager.start()
+    until(lambda: of.linker._transfers.ready, "the agent")
+    request = Request("again", tokens_of(1, 330))
+    until(lambda: of.look(request) == 0 and not of.cache.linker.is_pending("again"), "an answer")
+    of.cache.linker.release_request("again")
+    clean(of)
+    return Outcome("computed at once, as it was set", 0)
+
+
+@_scenario("asked about in every pass", _BOTH)
+def repeated(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core)
+    _fill(of, 1, 330)
+    request = Request("again", tokens_of(1, 330))
+    before = of.counters()["queries"]
+    for _ in range(50):
+        assert _find(of, request) == 320
+    counters = of.counters()
+    assert (counters["queries"] - before, counters["leases"]) == (1, 1), counters
+    _serve(of, request, 320)
+    clean(of)
+    return Outcome("one query and one lease for 50 lookups", 20)
+
+
+@_scenario("aborted while it waits")
+def aborted_waiting(bench: Bench, core: str) -> Outcome:
+    from sglang.srt.mem_cache.base_prefix_cache import CacheRequestHandle, CacheRequestOutcome
+
+    of = bench.engine(bench.manager(), core=core)
+    _fill(of, 1, 330)
+    assert _find(of, Request("gone", tokens_of(1, 330))) == 320
+    assert of.counters()["leases"] == 1
+    of.cache.finish(CacheRequestHandle("gone", 0), CacheRequestOutcome.ABORT)
+    clean(of)
+    _serve(of, Request("next", tokens_of(1, 330)), 320)
+    clean(of)
+    return Outcome("its lease ends; the next request hits", 20)
+
+
+@_scenario("aborted between its load and its batch", _BOTH)
+def aborted_queued(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core)
+    _fill(of, 1, 330)
+    request = Request("gone", tokens_of(1, 330))
+    _find(of, request)
+    own = len(request.prefix)
+    assert of.load_back(request) == 320
+    of.cache.linker.release_request("gone")
+    slots = request.prefix[own:]
+    # Nothing writes them any more: what is put there now stays.
+    for buffer in of.buffers():
+        buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots] = 0x3C
+    of.allocator.free(slots)
+    assert of.start() == -1
+    assert of.forward(-1, []) == []
+    clean(of)
+    assert all(bool((rows == 0x3C).all()) for rows in of.read(slots)), "a page was written behind its load's end"
+    _serve(of, Request("next", tokens_of(1, 330)), 320)
+    clean(of)
+    return Outcome("the load has ended before its pages are free; the next request hits", 20)
+
+
+@_scenario("aborted while its batch runs")
+def aborted_running(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core)
+    _fill(of, 1, 330)
+    request = Request("gone", tokens_of(1, 330))
+    _find(of, request)
+    lock = of.cache.lock(request.match.last_device_node)
+    of.load_back(request)
+    index = of.start()
+    of.cache.linker.release_request("gone")
+    assert of.forward(index, [request]) == []
+    assert of.wrong(request.tokens, request.prefix) == 0
+    of.allocator.free(request.prefix)
+    of.cache.unlock(lock)
+    clean(of)
+    return Outcome("the load ends before its pages are free", 20)
+
+
+@_scenario("several requests in one batch", _BOTH)
+def batch(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core, pages=128)
+    for seed in (1, 2, 3):
+        _fill(of, seed, 200)
+    requests = [Request(f"r{seed}", tokens_of(seed, 250)) for seed in (1, 2, 3)]
+    locks = []
+    for request in requests:
+        assert _find(of, request) == 192
+        locks.append(of.cache.lock(request.match.last_device_node))
+        assert of.load_back(request) == 192
+    index = of.start()
+    assert index >= 0
+    assert of.forward(index, requests) == []
+    for request, lock in zip(requests, locks):
+        assert of.wrong(request.tokens, request.prefix) == 0
+        of.insert(request, 0)
+        of.cache.unlock(lock)
+    clean(of)
+    return Outcome("three loads, one batch", 36)
+
+
+@_scenario("no room for what was found")
+def no_room(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core, pages=48)
+    _fill(of, 1, 330)
+    taken = of.allocator.alloc(30 * PAGE)
+    request = Request("again", tokens_of(1, 330))
+    assert _find(of, request) == 320
+    assert of.load_back(request) == 0
+    assert of.start() == -1
+    of.allocator.free(taken)
+    clean(of)
+    _serve(of, Request("next", tokens_of(1, 330)), 320)
+    clean(of)
+    return Outcome("computed, and its lease ends; the next request hits", 20)
+
+
+@_scenario("retracted and asked about again")
+def retracted(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core)
+    tokens = tokens_of(1, 400)
+    _serve(of, Request("r", tokens[:200]), 0)
+    of.drain()
+    # It generates, is retracted with what it has computed, and loses its pages.
+    _serve(of, Request("r", tokens[:330]), 0)
+    of.drain()
+    of.evict_all()
+    assert _find(of, Request("r", tokens[:200])) == 192
+    request = Request("r", tokens)
+    _serve(of, request, 320)
+    clean(of)
+    return Outcome("the longer chain replaces the lease of the shorter one", 20)
+
+
+@_scenario("1,000 requests in a small tree", _BOTH)
+def pressure(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(dram="4MiB"), core=core, pages=48)
+    chance = random.Random(7)
+    restored = 0
+    for number in range(1000):
+        seed = chance.randrange(12)
+        request = Request(f"p{number}", [*tokens_of(seed, chance.randrange(20, 400)), *tokens_of(number, 20)])
+        if chance.random() < 0.1:
+            of.look(request)
+            of.cache.linker.release_request(request.rid)
+            continue
+        got = of.run(request)
+        assert got >= 0
+        restored += got
+        bad = of.wrong(request.tokens, request.prefix)
+        assert bad == 0, f"{bad} rows of request {number} are wrong"
+        of.tend()
+    clean(of)
+    assert restored > 1000, f"{restored} tokens were restored"
+    return Outcome("every byte of every request as it was computed", None)
+
+
+@_scenario("more saves than may be under way")
+def many_saves(bench: Bench, core: str) -> Outcome:
+    manager = bench.manager()
+    of = bench.engine(manager, core=core, pages=64)
+    os.kill(of.agent_pid(), signal.SIGSTOP)
+    try:
+        accepted = 0
+        for seed in range(1, 9):
+            request = Request(f"s{seed}", tokens_of(seed, 7 * PAGE))
+            request.prefix = of.alloc(7 * PAGE)
+            of.compute(request.tokens, 0, request.prefix)
+            of.insert(request, 0)
+            accepted = len(of.cache.linker.pending_offloads)
+        assert accepted == 4, f"{accepted} saves hold pages of a stopped agent, expected 4 of 8"
+        assert of.cache.protected_size() == 28 * PAGE
+    finally:
+        os.kill(of.agent_pid(), signal.SIGCONT)
+    clean(of)
+    return Outcome("half of the pages are held at most; the others are not saved", 0)
+
+
+@_scenario("flushed while it saves", _BOTH)
+def flushed(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core)
+    _serve(of, Request("a", tokens_of(1, 330)), 0)
+    of.cache.reset()
+    of.allocator.clear()
+    assert not of.cache.linker.pending_offloads
+    _serve(of, Request("b", tokens_of(1, 330)), 320)
+    clean(of)
+    return Outcome("copies end first; then a hit of what was saved", 20)
+
+
+@_scenario("weights updated in a running engine")
+def updated(bench: Bench, core: str) -> Outcome:
+    of = bench.engine(bench.manager(), core=core)
+    _fill(of, 1, 330)
+    of.cache.linker.retire("a test")
+    _serve(of, Request("again", tokens_of(1, 330)), 0)
+    of.drain()
+    of.evict_all()
+    _serve(of, Request("and again", tokens_of(1, 330)), 0)
+    clean(of)
+    return Outcome("nothing is found or saved any more", 0)
+
+
+@_scenario("Manager killed between lookup and load", _BOTH)
+def killed_before_load(bench: Bench, core: str) -> Outcome:
+    manager = bench.manager(ssd=True)
+    of = bench.engine(manager, core=core)
+    _fill(of, 1, 330)
+    request = Request("again", tokens_of(1, 330))
+    assert _find(of, request) == 320
+    manager.kill()
+    assert of.load_back(request) == 0, "a load by a lease that is gone"
+    assert of.start() == -1
+    of.run(Request("meanwhile", tokens_of(2, 100)))
+    clean(of)
+    manager.start()
+    until(lambda: _saved_again(of), "a save with the next Manager")
+    _serve(of, request, 320)
+    clean(of)
+    return Outcome("computed; saved and restored again with the next Manager", 20)
+
+
+@_scenario("Manager killed between load and forward")
+def killed_before_forward(bench: Bench, core: str) -> Outcome:
+    manager = bench.manager(ssd=True)
+    of = bench.engine(manager, core=core)
+    _fill(of, 1, 330)
+    request = Request("again", tokens_of(1, 330))
+    _find(of, request)
+    lock = of.cache.lock(request.match.last_device_node)
+    assert of.load_back(request) == 320
+    manager.kill()
+    assert of.forward(of.start(), [request]) == []
+    assert of.wrong(request.tokens, request.prefix) == 0
+    of.insert(request, 0)
+    of.cache.unlock(lock)
+    clean(of)
+    return Outcome("the load ends as if it lived", 20)
+
+
+@_scenario("Manager killed while pages are saved")
+def killed_saving(bench: Bench, core: str) -> Outcome:
+    manager = bench.manager(ssd=True)
+    of = bench.engine(manager, core=core)
+    manager.pause()
+    _serve_without_lookup(of, 1, 330)
+    manager.kill()
+    manager.go_on()
+    clean(of)
+    manager.start()
+    until(lambda: of.counters() != {}, "the adapter")
+    until(lambda: _saved_again(of), "a save with the next Manager")
+    clean(of)
+    return Outcome("the save ends, its nodes are free; the next one is kept", None)
+
+
+def _serve_without_lookup(of: Any, seed: int, tokens: int) -> None:
+    request = Request(f"direct {seed}", tokens_of(seed, tokens))
+    whole = tokens // PAGE * PAGE
+    request.prefix = of.alloc(whole)
+    of.compute(request.tokens, 0, request.prefix)
+    of.insert(request, 0)
+
+
+def _saved_again(of: Any) -> bool:
+    of.evict_all()
+    _serve_without_lookup(of, 1, 330)
+    of.drain()
+    of.evict_all()
+    request = Request("saved?", tokens_of(1, 330))
+    found: bool = _find(of, request) == 320
+    of.cache.linker.release_request("saved?")
+    return found
+
+
+@_scenario("agent killed while pages are loaded", _BOTH)
+def agent_killed(bench: Bench, core: str) -> Outcome:
+    manager = bench.manager()
+    of = bench.engine(manager, core=core)
+    _fill(of, 1, 330)
+    request = Request("again", tokens_of(1, 330))
+    _find(of, request)
+    lock = of.cache.lock(request.match.last_device_node)
+    os.kill(of.agent_pid(), signal.SIGSTOP)
+    loading = of.load_back(request)
+    os.kill(of.agent_pid(), signal.SIGKILL)
+    if loading:
+        failed = of.forward(of.start(), [request])
+        assert failed == [request] and request.skip_radix_cache_insert, "the request of a lost load goes on"
+        of.allocator.free(request.prefix)
+    of.cache.unlock(lock)
+    clean_after_agent(of)
+    until(lambda: of.look(Request("next", tokens_of(1, 330))) == 320, "a hit with the next agent")
+    _serve(of, Request("next", tokens_of(1, 330)), 320)
+    clean(of)
+    return Outcome("its request alone is aborted, when its pages are safe; hits with the next agent", 20)
+
+
+def clean_after_agent(of: Any) -> None:
+    """As ``clean``, without an adapter to ask."""
+    of.drain()
+    assert of.cache.protected_size() == 0
+    free, kept = of.allocator.available_size(), of.cache.evictable_size()
+    assert free + kept == of.pool.size, f"{free} and {kept} of {of.pool.size}"
+
+
+@_scenario("Manager stands still")
+def manager_stopped(bench: Bench, core: str) -> Outcome:
+    manager = bench.manager()
+    of = bench.engine(manager, core=core)
+    _fill(of, 1, 330)
+    manager.pause()
+    began = time.monotonic()
+    looked = of.look(Request("again", tokens_of(1, 330)))
+    took = time.monotonic() - began
+    assert looked == 0 and took < 0.5, f"{looked} tokens after {took:.3f} s"
+    manager.go_on()
+    until(lambda: of.look(Request("again", tokens_of(1, 330))) == 320, "a hit when it goes on")
+    _serve(of, Request("again", tokens_of(1, 330)), 320)
+    clean(of)
+    return Outcome("a lookup waits no longer for it than its bound; hits afterwards", 20)
+
+
+@_scenario("two engines on one Manager, with the same facts and with others")
+def two_engines(bench: Bench, core: str) -> Outcome:
+    manager = bench.manager()
+    first = bench.engine(manager, core=core)
+    _fill(first, 1, 330)
+    same = bench.engine(manager, core=core)
+    _serve(same, Request("same", tokens_of(1, 330)), 320)
+    others: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("scope", {"scope": "other"}, {}),
+        ("model", {"model_digest": "cd" * 32}, {}),
+        ("context", {}, {"context_length": 4096}),
+    ]
+    for what, settings, arguments in others:
+        other = bench.engine(manager, core=core, arguments=arguments, **settings)
+        assert _find(other, Request(what, tokens_of(1, 330))) == 0, f"a hit in spite of another {what}"
+        other.close()
+    clean(first, same)
+    return Outcome("hits for the same facts; none if scope, model or context differ", 20)
+
+
+@_scenario("an engine of another kind with the same hashes on the same Manager")
+def other_kind(bench: Bench, core: str) -> Outcome:
+    from orbitkv_agent import AgentClient, AgentLauncher, PageGroup, SharedPool
+
+    manager = bench.manager()
+    of = bench.engine(manager, core=core)
+    asked = _fill(of, 1, 330)
+    request = Request("again", asked.tokens)
+    _find(of, request)
+    hashes = bytes.fromhex("".join(of.cache.linker.hit_markers["again"].tail_hashes))
+    of.cache.linker.release_request("again")
+    folder = bench.memory / "other"
+    folder.mkdir(mode=0o700)
+    groups = [PageGroup(0, 1, 8, 12288, 8 * 12288, 12288)]
+    launcher = AgentLauncher(folder / "a.sock", ["--manager", manager.socket], command=bench.command)
+    with SharedPool(groups) as pool:
+        assert launcher.wait(60.0)
+        client = AgentClient(
+            folder / "a.sock", instance="another", incarnation=1, namespace=bytes(range(32)), groups=groups,
+            memory=pool.path, block_tokens=PAGE,
+        )
+        assert client.connect(deadline_s=10.0)
+        answer = client.query(1, 0, hashes)
+        assert (answer.standing.name, answer.lease) == ("MISS", None), answer
+        client.close()
+    launcher.close()
+    clean(of)
+    return Outcome("no hit: its namespace is another", 0)
+

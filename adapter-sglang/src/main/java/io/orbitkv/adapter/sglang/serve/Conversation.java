@@ -1,0 +1,166 @@
+package io.orbitkv.adapter.sglang.serve;
+
+import io.orbitkv.adapter.sglang.protocol.LinkerConnection;
+import io.orbitkv.adapter.sglang.protocol.LinkerProtocol;
+import io.orbitkv.adapter.sglang.protocol.LinkerReply;
+import io.orbitkv.adapter.sglang.protocol.LinkerRequest;
+import io.orbitkv.api.Namespace;
+import io.orbitkv.api.OrbitKvException;
+import io.orbitkv.api.RefusedException;
+import io.orbitkv.api.SessionSpec;
+import io.orbitkv.api.ShardLayout;
+import io.orbitkv.api.UnavailableException;
+import io.orbitkv.core.adapter.Conversations;
+import io.orbitkv.core.client.Membership;
+import io.orbitkv.core.identity.EngineStatement;
+import io.orbitkv.core.identity.Identities;
+import io.orbitkv.core.wire.MalformedException;
+import io.orbitkv.core.wire.Protocol;
+import io.orbitkv.core.wire.Reply;
+import io.orbitkv.core.wire.Software;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+
+/** One rank's connection, from its first word until nothing is held for it. */
+final class Conversation implements Conversations.Conversation {
+
+  /** A Manager that listens takes a member in less; for another one, the rank asks again. */
+  private static final Duration ATTACH_LIMIT = Duration.ofMillis(20);
+
+  private final SglangEndpoint endpoint;
+  private final LinkerConnection connection;
+  private String engineVersion;
+  private LinkerRequest.Attach attached;
+  private Instance instance;
+
+  Conversation(SglangEndpoint endpoint, LinkerConnection connection) {
+    this.endpoint = endpoint;
+    this.connection = connection;
+  }
+
+  /** Carries out requests until the other side leaves; then gives up what is held for it alone. */
+  @Override
+  public void serve() {
+    try {
+      while (true) {
+        connection.send(answer(connection.receive()));
+      }
+    } catch (MalformedException e) {
+      endpoint.faults().fault("a rank's connection is closed, since what it sent is no message", e);
+    } catch (IOException e) {
+      // It left, or the adapter is being closed.
+    } finally {
+      if (instance != null) {
+        instance.requests().left(attached.rank());
+      }
+      close();
+    }
+  }
+
+  private LinkerReply answer(LinkerRequest request) {
+    try {
+      return switch (request) {
+        case LinkerRequest.Hello hello -> greet(hello);
+        case LinkerRequest.Identify identify -> identify(identify);
+        case LinkerRequest.Attach attach -> attach(attach);
+        case LinkerRequest.Lookup lookup -> attached("Lookup").requests().matched(attached.rank(), lookup);
+        case LinkerRequest.GiveUp giveUp -> {
+          attached("GiveUp").requests().giveUp(attached.rank(), giveUp);
+          yield new LinkerReply.Done();
+        }
+        case LinkerRequest.Counters _ -> new LinkerReply.Counted(attached("Counters").requests().counters());
+      };
+    } catch (OrbitKvException e) {
+      return refusal(e);
+    } catch (RuntimeException e) {
+      // An engine outlives a fault of its cache, also one that nobody thought of.
+      endpoint.faults().fault("unexpected " + e + " for " + request.getClass().getSimpleName(), e);
+      return new LinkerReply.Refused(Reply.Refusal.UNAVAILABLE, "unexpected " + e);
+    }
+  }
+
+  private static LinkerReply refusal(OrbitKvException e) {
+    Reply.Refusal refusal = switch (e) {
+      case RefusedException _ -> Reply.Refusal.REFUSED;
+      case UnavailableException _ -> Reply.Refusal.UNAVAILABLE;
+      default -> Reply.Refusal.CLOSED;
+    };
+    return new LinkerReply.Refused(refusal, e.getMessage());
+  }
+
+  private LinkerReply greet(LinkerRequest.Hello hello) {
+    require(engineVersion == null, "Hello", "nothing");
+    if (hello.protocol() != LinkerProtocol.VERSION) {
+      throw new RefusedException(hello.software() + " speaks version " + hello.protocol()
+          + " of the linker's protocol, " + Software.name() + " version " + LinkerProtocol.VERSION
+          + "; use one release of both");
+    }
+    if (!isServed(hello.engineVersion())) {
+      throw new RefusedException("SGLang is " + hello.engineVersion() + ", and " + Software.name() + " serves "
+          + LinkerProtocol.ENGINE_VERSION + "; install that release, or one of OrbitKV that serves yours");
+    }
+    if (!hello.probe().equals(Protocol.probe())) {
+      throw new RefusedException(hello.software() + " hashes the probe's chain to " + hello.probe() + ", "
+          + Software.name() + " to " + Protocol.probe() + ": they would not name the same blocks");
+    }
+    engineVersion = hello.engineVersion();
+    return new LinkerReply.Welcome(LinkerProtocol.VERSION, Software.name(), ProcessHandle.current().pid());
+  }
+
+  /** A build of the release for one kind of machine has that behind a plus sign. */
+  private static boolean isServed(String version) {
+    return version.equals(LinkerProtocol.ENGINE_VERSION) || version.startsWith(LinkerProtocol.ENGINE_VERSION + "+");
+  }
+
+  private LinkerReply identify(LinkerRequest.Identify identify) {
+    require(engineVersion != null, "Identify", "Hello");
+    EngineStatement stated = new EngineStatement("sglang", engineVersion, identify.modelPath(),
+        identify.assertedDigest(), identify.adapterPaths(), identify.facts());
+    return switch (endpoint.identities().identify(stated)) {
+      case Identities.Standing.Reading reading ->
+          new LinkerReply.Identifying(reading.doneBytes(), reading.totalBytes());
+      case Identities.Standing.Known known -> new LinkerReply.Identified(known.namespace());
+    };
+  }
+
+  private LinkerReply attach(LinkerRequest.Attach attach) {
+    require(engineVersion != null, "Attach", "Hello");
+    if (attached != null && !attached.equals(attach)) {
+      throw new RefusedException("Attach states another instance than before on this connection: '" + attach.instance()
+          + "' of start " + attach.incarnation() + "; make another connection");
+    }
+    if (attached == null) {
+      if (attach.rank() < 0 || attach.rank() >= attach.ranks() || attach.pendingMillis() < 0) {
+        throw new RefusedException("Attach states rank " + attach.rank() + " of " + attach.ranks() + " and a wait of "
+            + attach.pendingMillis() + " ms, expected a rank that there is and 0 ms or more");
+      }
+      SessionSpec session = new SessionSpec(attach.instance(), new Namespace(attach.namespace()),
+          new ShardLayout(attach.ranks(), attach.shardBytes()), attach.blockTokens());
+      instance = endpoint.instance(session, new Membership(attach.incarnation(), Membership.SCHEDULER),
+          TimeUnit.MILLISECONDS.toNanos(attach.pendingMillis()));
+      attached = attach;
+    }
+    return new LinkerReply.Attached(instance.attach(ATTACH_LIMIT));
+  }
+
+  private Instance attached(String request) {
+    require(instance != null, request, "Attach");
+    return instance;
+  }
+
+  private static void require(boolean expected, String request, String before) {
+    if (!expected) {
+      throw new RefusedException(request + " came out of order, expected it after " + before);
+    }
+  }
+
+  @Override
+  public void close() {
+    try {
+      connection.close();
+    } catch (IOException e) {
+      endpoint.faults().fault("a rank's connection was not closed", e);
+    }
+  }
+}

@@ -1,0 +1,216 @@
+"""Makes the released tree with a linker, as the engine's own choice of a cache would with one of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING, Optional
+
+from sglang.srt.mem_cache.unified_cache.components import ComponentType
+from sglang.srt.mem_cache.unified_radix_cache import UnifiedRadixCache
+
+from orbitkv_agent import AgentClient, AgentLauncher, EngineFolder
+from orbitkv_sglang import hooks, surface
+from orbitkv_sglang.adapter import NOTHING, AdapterClient, Identity, Instance
+from orbitkv_sglang.identity import engine_start, facts, identity
+from orbitkv_sglang.linker import OrbitKvLinker
+from orbitkv_sglang.memory import SharedPages, shared_pages
+from orbitkv_sglang.messages import Matched
+from orbitkv_sglang.pools import pages_of
+from orbitkv_sglang.profile import ProfileError, require_supported
+from orbitkv_sglang.settings import Settings
+from orbitkv_sglang.transfers import Transfers
+from orbitkv_sglang.wrapper import OrbitKvLinkerWrapper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sglang.srt.mem_cache.registry import TreeCacheBuildContext
+
+_LOG = logging.getLogger("orbitkv_sglang")
+
+_INTRODUCTION_S = 10.0
+_PAUSE_S = 0.05
+_DRAIN_S = 5.0
+
+
+def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
+    """Returns the cache of one rank. Refuses what is not served before anything is started."""
+    version = surface.require_known_engine()
+    left = hooks.missing()
+    if left:
+        raise ProfileError(
+            f"OrbitKV for SGLang: the hook of {left[0]} was not applied; see the log of the plugins above, and leave"
+            " SGLANG_PLUGINS out or have it name orbitkv"
+        )
+    from sglang.srt.runtime_context import get_memory
+
+    settings = Settings.parse(get_memory().hicache_storage_backend_extra_config)
+    require_supported(context, settings)
+    params = context.params
+    params.tree_components = (ComponentType.FULL,)
+    kvcache = params.token_to_kv_pool_allocator.get_kvcache()
+    pages = pages_of(kvcache, params.page_size)
+    device = str(kvcache.device)
+    known = identity(settings, facts(context, pages, settings, version, device.partition(":")[0]))
+    start = engine_start(settings.engine_id)
+    instance = Instance(
+        start.name, start.incarnation, context.tp_rank, context.tp_size, pages.shard_bytes, pages.page_tokens,
+        settings.pending_ms,
+    )
+    forward_stream = getattr(getattr(context.tp_worker, "model_runner", None), "forward_stream", None)
+    cache = UnifiedRadixCache(params)
+    folder = EngineFolder(start.name, settings.runtime)
+    folder.enter()
+    shared: Optional[SharedPages] = None
+    try:
+        shared = shared_pages(pages, device, forward_stream)
+        agent = Agent(settings, folder, shared, instance, known, version)
+    except BaseException:
+        if shared is not None:
+            shared.close()
+        folder.leave()
+        raise
+    linker = OrbitKvLinker(
+        page_tokens=pages.page_tokens,
+        pages=pages.pages,
+        lookups=agent,
+        transfers=agent.transfers,
+        saves=settings.saves,
+        resources=agent,
+    )
+    cache.linker = OrbitKvLinkerWrapper(cache, linker)
+    kvcache.register_layer_transfer_counter(linker.layer_done_counter)
+    context.tp_worker.register_hicache_layer_transfer_counter(linker.layer_done_counter)
+    _LOG.info(
+        "OrbitKV: %d pages of %d bytes in %d layers, rank %d of %d of %s",
+        pages.pages, pages.shard_bytes, pages.layers, instance.rank, instance.ranks, instance.name,
+    )
+    return cache
+
+
+class Agent:
+    """The agent process of one rank, and the two connections of this rank: to it, and to the adapter in rank 0's."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        folder: EngineFolder,
+        shared: SharedPages,
+        instance: Instance,
+        known: Identity,
+        version: str,
+    ) -> None:
+        """Starts the agent, and has it know this rank in the background: it takes as long as reading the model does."""
+        self._folder = folder
+        self._shared = shared
+        socket = folder.file(f"rank{instance.rank}.sock")
+        block_bytes = instance.shard_bytes * instance.ranks
+        self._process = AgentLauncher(
+            socket, _arguments(settings, folder, instance.rank, block_bytes), command=settings.agent_command
+        )
+
+        def adapter() -> AdapterClient:
+            return AdapterClient(
+                folder.file("scheduler.sock"), identity=known, engine_version=version, instance=instance
+            )
+
+        def client(namespace: bytes) -> AgentClient:
+            return AgentClient(
+                socket,
+                instance=instance.name,
+                incarnation=instance.incarnation,
+                namespace=namespace,
+                groups=shared.groups,
+                memory=shared.memory,
+                rank=instance.rank,
+                ranks=instance.ranks,
+                whole=False,
+                block_tokens=instance.block_tokens,
+            )
+
+        self._introduction = _Introduction(self._process, adapter(), client)
+        self.transfers = Transfers(lambda: self._introduction.client, shared)
+
+    def lookup(self, request: str, own_blocks: int, last: bytes, chain: Callable[[], bytes]) -> Matched:
+        """Asks what the cache has, as soon as this rank is known."""
+        adapter = self._introduction.adapter
+        # What could not be loaded is not found.
+        if adapter is None or not self.transfers.ready:
+            return NOTHING
+        return adapter.lookup(request, own_blocks, last, chain)
+
+    def give_up(self, request: str, lease: int) -> None:
+        """Does not need what was found any more."""
+        adapter = self._introduction.adapter
+        if adapter is not None:
+            adapter.give_up(request, lease)
+
+    def counters(self) -> dict[str, int]:
+        """Returns counts of the adapter's by name."""
+        adapter = self._introduction.adapter
+        return {} if adapter is None else adapter.counters()
+
+    def close(self) -> None:
+        """Ends the agent in order, and takes the pages back."""
+        self._introduction.close()
+        self.transfers.close(_DRAIN_S)
+        self._process.close()
+        # Whatever an agent that has not ended may still write goes to the file, and no longer to the engine's pages.
+        self._shared.close()
+        self._folder.leave()
+
+
+class _Introduction:
+    """Has the agents know this rank, on a thread of its own."""
+
+    def __init__(
+        self, process: AgentLauncher, adapter: AdapterClient, connect: Callable[[bytes], AgentClient]
+    ) -> None:
+        self._process = process
+        self._making = adapter
+        self._connect = connect
+        self._closing = threading.Event()
+        self.adapter: Optional[AdapterClient] = None
+        """The way to the adapter, as soon as it is there: the scheduler's thread has it alone from then on."""
+        self.client: Optional[AgentClient] = None
+        """The way to the agent, as soon as it is there: one thread at a time has it from then on."""
+        self._thread = threading.Thread(target=self._run, name="orbitkv-introduction", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Goes no further."""
+        self._closing.set()
+        self._thread.join()
+        self._making.close()
+
+    def _run(self) -> None:
+        client: Optional[AgentClient] = None
+        while not self._closing.is_set():
+            if not self._process.wait(_PAUSE_S):
+                continue
+            namespace = self._making.namespace(_INTRODUCTION_S)
+            if namespace is not None:
+                client = client or self._connect(namespace)
+                if client.connect(deadline_s=_INTRODUCTION_S) and self._making.prepare(_INTRODUCTION_S):
+                    self.client, self.adapter = client, self._making
+                    return
+            self._closing.wait(_PAUSE_S)
+        if client is not None:
+            client.close()
+
+
+def _arguments(settings: Settings, folder: EngineFolder, rank: int, block_bytes: int) -> list[str]:
+    arguments = []
+    if rank == 0:
+        arguments += ["--engine", "sglang", "--engine-socket", folder.file("scheduler.sock")]
+    if settings.manager is not None:
+        arguments += ["--manager", settings.manager]
+    elif rank > 0:
+        arguments += ["--manager", folder.file("manager/manager.sock")]
+    else:
+        arguments += ["--host-manager", folder.file("manager"), "--dram", settings.dram or "4GiB"]
+        arguments += ["--block-bytes", f"{block_bytes}B"]
+        if settings.ssd is not None:
+            arguments += ["--ssd", settings.ssd]
+    return arguments

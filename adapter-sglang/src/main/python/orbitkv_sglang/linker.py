@@ -1,0 +1,322 @@
+"""The external linker: one rank's, between the engine's tree and its agent."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple, Optional, Protocol
+
+from sglang.srt.mem_cache.hicache_storage import PoolName, PoolTransfer
+from sglang.srt.mem_cache.unified_cache.unified_cache_linker import UnifiedCacheLinker
+
+from orbitkv_sglang.messages import Matched, Standing
+from orbitkv_sglang.pools import pages_of_slots
+from orbitkv_sglang.transfers import Load, Save, Transfers
+
+_LOG = logging.getLogger("orbitkv_sglang")
+
+_DRAIN_S = 120.0
+"""How long copies may take whose end the engine has to wait for. A rank that cannot see it goes no further."""
+
+_MOST_OFFLOADS = 256
+_PINNED_SHARE = 2
+"""Saves under way hold at most one page in so many."""
+
+_LONGEST_NAME = 128
+
+Prefix = Callable[[], list[str]]
+"""Returns the hashes of the blocks before those of a transfer, as the tree has them."""
+
+
+class Lookups(Protocol):
+    """Who knows what the cache has."""
+
+    def lookup(self, request: str, own_blocks: int, last: bytes, chain: Callable[[], bytes]) -> Matched: ...
+
+    def give_up(self, request: str, lease: int) -> None: ...
+
+
+class Resources(Protocol):
+    """What is closed with a linker."""
+
+    def close(self) -> None: ...
+
+
+class _Hit(NamedTuple):
+    lease: int
+    own_blocks: int
+    blocks: int
+
+
+class _Batch(NamedTuple):
+    loads: dict[str, Load]
+    hits: dict[str, _Hit]
+
+
+class BatchFence:
+    """What the engine's pools and its worker wait for: that no load that was started still writes.
+
+    The whole of every batch, before its forward begins: whatever a forward replays from a graph asks for no layer.
+    """
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        self._wait = wait
+        self.consumer_index = -1
+
+    def set_consumer(self, index: int) -> None:
+        """Called before the forward of a batch, -1 for one without a load."""
+        self.consumer_index = index
+        if index >= 0:
+            self._wait()
+
+    def wait_until(self, threshold: int) -> None:
+        """Called where a layer is read."""
+        self._wait()
+
+
+class OrbitKvLinker(UnifiedCacheLinker):
+    """Asks, loads and saves for one rank. All calls come on the engine's scheduler thread.
+
+    What decides which way the engine goes is the same on every rank: a hit is what all ranks found, a load is taken if
+    all ranks took it, and whether a save is accepted follows from how many were before.
+    """
+
+    def __init__(
+        self,
+        *,
+        page_tokens: int,
+        pages: int,
+        lookups: Lookups,
+        transfers: Transfers,
+        saves: bool,
+        resources: Resources,
+    ) -> None:
+        self._page_tokens = page_tokens
+        self._most_pinned = pages // _PINNED_SHARE
+        self._lookups = lookups
+        self._transfers = transfers
+        self._saves = saves
+        self._resources = resources
+        self.layer_done_counter = BatchFence(self._wait_for_started)
+        self._agree: Callable[[bool], bool] = bool
+        self._prefix: Optional[Prefix] = None
+        self._own_blocks = 0
+        self._asked: Optional[Standing] = None
+        self._interests: set[str] = set()
+        """Requests about which the adapter knows that this rank may come back."""
+        self._hits: dict[str, _Hit] = {}
+        self._queued = _Batch({}, {})
+        self._batches: dict[int, _Batch] = {}
+        self._last_batch = -1
+        self._offloads: deque[tuple[Save, int]] = deque()
+        self._pinned = 0
+        self._retired = ""
+        self._closed = False
+
+    # What the wrapper adds to the engine's calls.
+
+    def bind(self, agree: Callable[[bool], bool]) -> None:
+        """``agree`` returns whether all ranks say so. Every rank calls it at the same moment."""
+        self._agree = agree
+
+    def behind(self, own_blocks: int, prefix: Optional[Prefix]) -> None:
+        """States how many blocks lie before the keys of the calls that follow, and which."""
+        self._own_blocks = own_blocks
+        self._prefix = prefix
+        self._asked = None
+
+    def asked(self) -> Optional[Standing]:
+        """What this rank was told since ``behind``, if it was asked at all."""
+        return self._asked
+
+    def give_up(self, rid: str) -> None:
+        """There will be no load of what was found for a request."""
+        self._hits.pop(rid, None)
+        if rid in self._interests:
+            self._interests.discard(rid)
+            self._lookups.give_up(_name(rid), 0)
+
+    def retire(self, why: str) -> None:
+        """Neither finds nor saves anything from now on: what is computed now is not what it was."""
+        if not self._retired:
+            _LOG.warning("OrbitKV is not used any more until the engine starts again: %s", why)
+        self._retired = why
+
+    # What the engine calls.
+
+    def lookup(self, rid: str, transfers: list[PoolTransfer]) -> list[int]:
+        """Returns the numbers of pages that can be restored. Never raises."""
+        self._asked = Standing.NONE
+        try:
+            return self._lookup(rid, transfers)
+        except Exception:
+            _LOG.exception("a lookup is a miss")
+            return []
+
+    def _lookup(self, rid: str, transfers: list[PoolTransfer]) -> list[int]:
+        self._hits.pop(rid, None)
+        keys = _keys(transfers)
+        if self._prefix is None or not keys or self._retired:
+            return []
+        prefix = self._prefix
+        matched = self._lookups.lookup(
+            _name(rid), self._own_blocks, bytes.fromhex(keys[-1]), lambda: bytes.fromhex("".join([*prefix(), *keys]))
+        )
+        self._asked = matched.standing
+        if matched.standing is Standing.NONE:
+            self._interests.discard(rid)
+        else:
+            self._interests.add(rid)
+        if matched.standing is not Standing.HIT or not 0 < matched.blocks <= len(keys):
+            return []
+        self._hits[rid] = _Hit(matched.lease, self._own_blocks, matched.blocks)
+        return list(range(1, matched.blocks + 1))
+
+    def load(self, rid: str, transfers: list[PoolTransfer]) -> bool:
+        """Has a hit copied into pages. False, on every rank, if some rank cannot: then no page is written."""
+        load = None
+        hit = self._hits.pop(rid, None)
+        try:
+            load = self._load(hit, transfers)
+        except Exception:
+            _LOG.exception("a load does not take place")
+        if not self._agree(load is not None):
+            if load is not None:
+                self._transfers.cancel(load, _DRAIN_S)
+            self.give_up(rid)
+            return False
+        assert load is not None and hit is not None
+        # From here on its lease is the load's, whatever the same request is found later.
+        self._interests.discard(rid)
+        self._queued.loads[rid] = load
+        self._queued.hits[rid] = hit
+        return True
+
+    def _load(self, hit: Optional[_Hit], transfers: list[PoolTransfer]) -> Optional[Load]:
+        keys = _keys(transfers)
+        if hit is None or not 0 < len(keys) <= hit.blocks:
+            return None
+        pages = self._pages(transfers)
+        return self._transfers.load(hit.lease, hit.own_blocks, pages) if len(pages) == len(keys) else None
+
+    def start_layer_wise_loading(self) -> int:
+        """Names the loads since the last call as a batch; -1 if there are none."""
+        if not self._queued.loads:
+            return -1
+        self._last_batch += 1
+        self._batches[self._last_batch] = self._queued
+        self._queued = _Batch({}, {})
+        return self._last_batch
+
+    def finish_layer_wise_loading(self, counter_index: int) -> bool:
+        """Returns whether all of a batch is in its pages, when nothing writes them any more.
+
+        ``StuckError`` if that cannot be seen, ``KeyError`` for a batch that was not started: then nobody can say which
+        pages are safe.
+        """
+        batch = self._batches[counter_index]
+        for load in batch.loads.values():
+            load.wait(_DRAIN_S)
+        del self._batches[counter_index]
+        for rid, hit in batch.hits.items():
+            self._lookups.give_up(_name(rid), hit.lease)
+        return all(load.landed for load in batch.loads.values())
+
+    def cancel_queued_load(self, rid: str) -> bool:
+        """Ends a load of no batch yet. When it returns true, nothing writes its pages any more."""
+        load = self._queued.loads.get(rid)
+        if load is None:
+            return False
+        self._transfers.cancel(load, _DRAIN_S)
+        del self._queued.loads[rid]
+        self._lookups.give_up(_name(rid), self._queued.hits.pop(rid).lease)
+        return True
+
+    def offload(self, transfers: list[PoolTransfer]) -> bool:
+        """Accepts pages to be saved, on every rank or on none; how it went is told by ``pop_completed_offload``."""
+        keys = _keys(transfers)
+        if (
+            not self._saves
+            or not keys
+            or len(self._offloads) >= _MOST_OFFLOADS
+            # One by itself is taken whatever its size, or a long prompt would never be saved.
+            or 0 < self._pinned and self._pinned + len(keys) > self._most_pinned
+        ):
+            return False
+        save = Save(b"", 0, ())
+        try:
+            before = None if self._prefix is None else self._prefix()
+            pages = self._pages(transfers)
+            if before is None or len(pages) != len(keys) or self._retired or not self._transfers.ready:
+                save.stored = False
+            else:
+                save = Save(bytes.fromhex("".join([*before, *keys])), len(before), pages)
+                self._transfers.save(save)
+        except Exception:
+            # Accepted all the same: other ranks have.
+            _LOG.exception("pages are not saved")
+            save.stored = False
+        self._offloads.append((save, len(keys)))
+        self._pinned += len(keys)
+        return True
+
+    def num_completed_offloads(self) -> int:
+        """Returns how many of the oldest saves have ended."""
+        count = 0
+        for save, _ in self._offloads:
+            if save.stored is None:
+                break
+            count += 1
+        return count
+
+    def pop_completed_offload(self) -> bool:
+        """Returns how the oldest save ended."""
+        save, pages = self._offloads.popleft()
+        self._pinned -= pages
+        return bool(save.stored)
+
+    def reset(self) -> None:
+        """Ends what is under way. When it returns, nothing is copied any more."""
+        self._transfers.quiesce(_DRAIN_S)
+        loading = [self._queued, *self._batches.values()]
+        for rid in {*self._interests, *(rid for batch in loading for rid in batch.hits)}:
+            self._lookups.give_up(_name(rid), 0)
+        self._interests.clear()
+        self._hits.clear()
+        self._queued = _Batch({}, {})
+        self._batches.clear()
+        self._offloads.clear()
+        self._pinned = 0
+
+    def close(self) -> None:
+        """Ends what is under way, and the agent of this rank with it. Idempotent."""
+        if not self._closed:
+            self._closed = True
+            self.reset()
+            self._resources.close()
+
+    def _wait_for_started(self) -> None:
+        for batch in self._batches.values():
+            for load in batch.loads.values():
+                load.wait(_DRAIN_S)
+
+    def _pages(self, transfers: list[PoolTransfer]) -> list[int]:
+        slots = next(transfer.device_indices for transfer in transfers if transfer.name == PoolName.KV)
+        assert slots is not None
+        return pages_of_slots(slots.tolist(), self._page_tokens)
+
+
+def _keys(transfers: list[PoolTransfer]) -> list[str]:
+    """Returns the hashes of the one pool there is; none if there are others, or none."""
+    if len(transfers) != 1 or transfers[0].name != PoolName.KV or not transfers[0].keys:
+        return []
+    keys: list[str] = transfers[0].keys
+    return keys
+
+
+def _name(rid: str) -> str:
+    """A caller may name requests as it likes."""
+    return rid if len(rid.encode(errors="replace")) <= _LONGEST_NAME else hashlib.sha256(rid.encode()).hexdigest()
+

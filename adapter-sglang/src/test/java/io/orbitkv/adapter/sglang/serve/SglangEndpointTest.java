@@ -1,0 +1,259 @@
+package io.orbitkv.adapter.sglang.serve;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.orbitkv.adapter.sglang.protocol.LinkerConnection;
+import io.orbitkv.adapter.sglang.protocol.LinkerProtocol;
+import io.orbitkv.adapter.sglang.protocol.LinkerReply;
+import io.orbitkv.adapter.sglang.protocol.LinkerReply.Matched;
+import io.orbitkv.adapter.sglang.protocol.LinkerReply.Standing;
+import io.orbitkv.adapter.sglang.protocol.LinkerRequest;
+import io.orbitkv.api.ByteSize;
+import io.orbitkv.api.Digest;
+import io.orbitkv.api.Namespace;
+import io.orbitkv.api.PrefixChain;
+import io.orbitkv.api.RestoreGrant;
+import io.orbitkv.api.SaveGrant;
+import io.orbitkv.api.Session;
+import io.orbitkv.api.SessionSpec;
+import io.orbitkv.api.ShardLayout;
+import io.orbitkv.core.Backends;
+import io.orbitkv.core.agent.AdapterOptions;
+import io.orbitkv.core.agent.ManagerLink;
+import io.orbitkv.core.agent.SchedulerEndpoint;
+import io.orbitkv.core.client.ManagerClient;
+import io.orbitkv.core.client.Membership;
+import io.orbitkv.core.identity.EngineStatement.Fact;
+import io.orbitkv.core.manager.Manager;
+import io.orbitkv.core.wire.Protocol;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import java.util.zip.CRC32C;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The adapter as an agent opens it, with a Manager, and the linkers and workers of two ranks. */
+@Timeout(60)
+class SglangEndpointTest {
+
+  private static final Duration LIMIT = Duration.ofSeconds(20);
+  private static final int RANKS = 2;
+  private static final int SHARD_BYTES = 4096;
+  private static final int BLOCK_TOKENS = 16;
+  private static final long INCARNATION = 7;
+
+  @TempDir
+  private Path folder;
+
+  private Path runtime;
+  private Manager manager;
+  private ManagerLink link;
+  private SchedulerEndpoint endpoint;
+  private final List<ManagerClient> clients = new ArrayList<>();
+  private final List<Session> workers = new ArrayList<>();
+  private Digest namespace;
+
+  @BeforeEach
+  void start() throws IOException {
+    // Blocks are shared in memory only: a folder of the test's own in /dev/shm.
+    runtime = Files.createTempDirectory(Path.of("/dev/shm"), "orbitkv-test");
+    manager = Manager.builder().runtimeDirectory(runtime).dram(ByteSize.parse("16MiB")).open();
+    link = new ManagerLink(manager.socket());
+    endpoint = Backends.installed().adapter("sglang")
+        .open(new AdapterOptions(folder.resolve("run/scheduler.sock"), link, folder.resolve("state")));
+    try (LinkerConnection linker = greeted()) {
+      namespace = namespace(linker, identify("bfloat16"));
+    }
+  }
+
+  @AfterEach
+  void stop() throws IOException {
+    workers.forEach(Session::close);
+    clients.forEach(ManagerClient::close);
+    endpoint.close();
+    link.close();
+    manager.close();
+    try (Stream<Path> files = Files.walk(runtime)) {
+      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.delete(file);
+      }
+    }
+  }
+
+  private static LinkerRequest.Hello hello(String version) {
+    return new LinkerRequest.Hello(LinkerProtocol.VERSION, "fake linker", version, Protocol.probe());
+  }
+
+  private static LinkerRequest.Identify identify(String dtype) {
+    List<Fact> facts = Stream.of("model.dtype", "cache.dtype", "cache.block_tokens", "hash.algorithm", "hash.probe",
+        "parallel.tensor", "pages.layout", "pages.backends", "pages.pieces", "scope")
+        .map(name -> new Fact(name, name.equals("cache.dtype") ? dtype : "value of " + name)).toList();
+    return new LinkerRequest.Identify("", Optional.of(Digest.ZERO), List.of(), facts);
+  }
+
+  private static LinkerReply call(LinkerConnection linker, LinkerRequest request) throws IOException {
+    return linker.call(request, LIMIT);
+  }
+
+  private LinkerConnection greeted() throws IOException {
+    LinkerConnection linker = LinkerConnection.to(endpoint.socket());
+    assertThat(call(linker, hello("0.5.22"))).isInstanceOf(LinkerReply.Welcome.class);
+    return linker;
+  }
+
+  private static Digest namespace(LinkerConnection linker, LinkerRequest.Identify identify) throws IOException {
+    LinkerReply reply = call(linker, identify);
+    while (reply instanceof LinkerReply.Identifying) {
+      reply = call(linker, identify);
+    }
+    return ((LinkerReply.Identified) reply).namespace();
+  }
+
+  private LinkerRequest.Attach attach(int rank) {
+    return new LinkerRequest.Attach("engine", INCARNATION, namespace, rank, RANKS, SHARD_BYTES, BLOCK_TOKENS, 2000);
+  }
+
+  private LinkerConnection linker(int rank) throws IOException {
+    LinkerConnection linker = greeted();
+    while (!call(linker, attach(rank)).equals(new LinkerReply.Attached(true))) {
+      Thread.onSpinWait();
+    }
+    return linker;
+  }
+
+  /** The workers of all ranks, as their agents attach them. */
+  private void startWorkers() {
+    for (int rank = 0; rank < RANKS; rank++) {
+      clients.add(ManagerClient.open(manager.socket()));
+      workers.add(clients.getLast().attach(new SessionSpec("engine", new Namespace(namespace),
+          new ShardLayout(RANKS, SHARD_BYTES), BLOCK_TOKENS), new Membership(INCARNATION, rank)));
+    }
+  }
+
+  private static PrefixChain chain(int seed, int blocks) {
+    return PrefixChain.ofTokens(IntStream.range(seed * 1000, seed * 1000 + blocks).toArray(), 1);
+  }
+
+  private static byte mark(int rank, int block) {
+    return (byte) (100 * rank + block);
+  }
+
+  private void save(PrefixChain chain) {
+    for (int rank = 0; rank < RANKS; rank++) {
+      try (SaveGrant grant = workers.get(rank).reserve(rank, chain, 0, chain.blocks())) {
+        for (int block = 0; block < chain.blocks(); block++) {
+          byte[] bytes = new byte[SHARD_BYTES];
+          bytes[0] = mark(rank, block);
+          grant.shard(block).copyFrom(MemorySegment.ofArray(bytes));
+          CRC32C crc = new CRC32C();
+          crc.update(bytes);
+          grant.copied(block, (int) crc.getValue());
+        }
+        grant.commit();
+      }
+    }
+  }
+
+  private static Matched look(LinkerConnection linker, String request, int own, PrefixChain chain) throws IOException {
+    Matched matched;
+    do {
+      matched = (Matched) call(
+          linker, new LinkerRequest.Lookup(request, own, chain.hash(chain.blocks() - 1), chain));
+    } while (matched.standing() == Standing.PENDING);
+    return matched;
+  }
+
+  private static String refusal(LinkerConnection linker, LinkerRequest request) throws IOException {
+    return ((LinkerReply.Refused) call(linker, request)).message();
+  }
+
+  private static long counter(LinkerConnection linker, String name) throws IOException {
+    return ((LinkerReply.Counted) call(linker, new LinkerRequest.Counters())).values().get(name);
+  }
+
+  @Test
+  void bothRanksLoadByOneLease() throws IOException {
+    try (LinkerConnection first = linker(0); LinkerConnection second = linker(1)) {
+      startWorkers();
+      save(chain(1, 5));
+      Matched matched = look(first, "a", 1, chain(1, 7));
+      assertThat(matched.standing()).isEqualTo(Standing.HIT);
+      assertThat(matched.blocks()).isEqualTo(4);
+      assertThat(look(second, "a", 1, chain(1, 7))).isEqualTo(matched);
+      for (int rank = 0; rank < RANKS; rank++) {
+        try (RestoreGrant grant = workers.get(rank).restore(matched.lease(), rank)) {
+          assertThat(grant.shard(4).get(ValueLayout.JAVA_BYTE, 0)).isEqualTo(mark(rank, 4));
+        }
+      }
+      call(first, new LinkerRequest.GiveUp("a", matched.lease()));
+      assertThat(counter(first, "leases")).isOne();
+      call(second, new LinkerRequest.GiveUp("a", matched.lease()));
+      assertThat(counter(first, "leases")).isZero();
+    }
+  }
+
+  @Test
+  void rankWhoseConnectionBreaks_holdsNothing() throws IOException {
+    try (LinkerConnection first = linker(0)) {
+      LinkerConnection second = linker(1);
+      startWorkers();
+      save(chain(1, 5));
+      look(second, "a", 0, chain(1, 5));
+      assertThat(counter(first, "leases")).isOne();
+      second.close();
+      while (counter(first, "leases") > 0) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  @Test
+  void factThatDiffers_isAnotherNamespace() throws IOException {
+    try (LinkerConnection linker = greeted()) {
+      assertThat(namespace(linker, identify("float8_e4m3fn"))).isNotEqualTo(namespace);
+      assertThat(namespace(linker, identify("bfloat16"))).isEqualTo(namespace);
+    }
+  }
+
+  @Test
+  void whatIsNotServed_isRefused() throws IOException {
+    try (LinkerConnection linker = LinkerConnection.to(endpoint.socket())) {
+      assertThat(refusal(linker, identify("bfloat16"))).contains("Identify came out of order");
+      assertThat(refusal(linker, hello("0.5.21"))).startsWith("SGLang is 0.5.21, and ");
+      assertThat(refusal(linker, new LinkerRequest.Hello(2, "newer linker", "0.5.22", Protocol.probe())))
+          .contains("speaks version 2");
+      assertThat(refusal(linker, new LinkerRequest.Hello(1, "other linker", "0.5.22", Digest.ZERO)))
+          .contains("would not name the same blocks");
+      assertThat(call(linker, hello("0.5.22+cpu"))).isInstanceOf(LinkerReply.Welcome.class);
+      assertThat(refusal(linker, new LinkerRequest.Counters())).contains("expected it after Attach");
+      assertThat(refusal(linker, new LinkerRequest.Attach(
+          "engine", INCARNATION, namespace, 2, RANKS, SHARD_BYTES, BLOCK_TOKENS, 0))).contains("rank 2 of 2");
+      call(linker, attach(0));
+      assertThat(refusal(linker, attach(1))).contains("another instance than before");
+    }
+  }
+
+  @Test
+  void withoutAManager_thereIsNothing() throws IOException {
+    try (LinkerConnection first = linker(0)) {
+      startWorkers();
+      save(chain(1, 5));
+      manager.close();
+      Matched matched = look(first, "a", 0, chain(1, 5));
+      assertThat(matched).isEqualTo(new Matched(Standing.NONE, 0, 0));
+    }
+  }
+}

@@ -1,0 +1,99 @@
+"""What is refused when an engine starts, each by the setting to change, before anything is started."""
+
+from __future__ import annotations
+
+import os
+import unittest
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import engine
+import loaded
+from orbitkv_sglang import factory, hooks
+from orbitkv_sglang.profile import ProfileError, require_supported
+from orbitkv_sglang.settings import Settings
+from sglang.srt.runtime_context import get_context
+
+
+def _context(**changes: Any) -> Any:
+    params = SimpleNamespace(
+        mtp_draft_device_pools=(), mtp_draft_mamba_pools=(), is_eagle=False, component_registry_override=None,
+        req_to_token_pool=object(),
+    )
+    for name in list(changes):
+        if hasattr(params, name):
+            setattr(params, name, changes.pop(name))
+    plain = {"params": params, "is_hybrid_ssm": False, "is_dsa": False, "is_hybrid_swa": False}
+    return SimpleNamespace(**(plain | changes))
+
+
+class ProfileTest(unittest.TestCase):
+    def setUp(self) -> None:
+        loaded.load()
+        engine.publish_engine({})
+
+    def _refused(self, said: str, context: Any = None, **overrides: Any) -> None:
+        with self.subTest(said), ExitStack() as stack:
+            if overrides:
+                get_context().override("a test", **overrides)
+                stack.callback(engine.publish_engine, {})
+            with self.assertRaisesRegex(ProfileError, f"OrbitKV for SGLang: .*{said}"):
+                require_supported(context or _context(), Settings())
+
+    def test_a_plain_engine_is_served(self) -> None:
+        require_supported(_context(), Settings())
+
+    def test_settings_of_the_cache_are_refused(self) -> None:
+        self._refused("--enable-unified-cache-external-linker", enable_unified_cache_external_linker=False)
+        self._refused("--enable-hierarchical-cache", enable_hierarchical_cache=True)
+        self._refused("--enable-hierarchical-cache", hicache_storage_backend="file")
+        self._refused("--disable-radix-cache", disable_radix_cache=True)
+        self._refused("use cpu_tensor", disaggregation_decode_retraction_backup="host_pool")
+        self._refused("--disaggregation-mode is 'decode'", disaggregation_mode="decode")
+        self._refused("--enable-session-radix-cache", enable_session_radix_cache=True)
+        self._refused("--enable-streaming-session", enable_streaming_session=True)
+        self._refused("--speculative-algorithm is 'EAGLE'", speculative_algorithm="EAGLE")
+        self._refused("--enable-unified-memory", enable_unified_memory=True)
+        self._refused("--enable-lmcache", enable_lmcache=True)
+        self._refused("--enable-memory-saver", enable_memory_saver=True)
+
+    def test_memory_that_moves_is_refused(self) -> None:
+        with mock.patch.dict(os.environ, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}):
+            self._refused("PYTORCH_CUDA_ALLOC_CONF")
+
+    def test_other_parallelism_than_of_tensors_is_refused(self) -> None:
+        from sglang.srt import runtime_context
+
+        for name, option in (
+            ("pp_size", "--pp-size"), ("attn_cp_size", "--attn-cp-size"), ("dcp_size", "--dcp-size"),
+            ("dp_size", "--dp-size"), ("nnodes", "--nnodes"),
+        ):
+            values = {
+                "pp_size": 1, "attn_cp_size": 1, "dcp_size": 1, "dp_size": 1, "nnodes": 1, "enable_dp_attention": False,
+                "enable_kv_cache_sharding": False, name: 2,
+            }
+            with mock.patch.object(runtime_context, "get_parallel", lambda values=values: SimpleNamespace(**values)):
+                self._refused(f"{option} is 2")
+
+    def test_models_and_pools_are_refused(self) -> None:
+        self._refused("recurrent state", _context(is_hybrid_ssm=True))
+        self._refused("DSA", _context(is_dsa=True))
+        self._refused("sliding-window layers", _context(is_hybrid_swa=True))
+        self._refused("a draft model", _context(mtp_draft_device_pools=(object(),)))
+        self._refused("a draft model", _context(is_eagle=True))
+        self._refused("components of its own", _context(component_registry_override={1: object}))
+        self._refused("components of its own", _context(req_to_token_pool=SimpleNamespace(req_to_c128_sidecar=1)))
+
+    def test_adapters_that_nobody_knows_are_refused(self) -> None:
+        self._refused("--lora-paths", enable_lora=True)
+
+    def test_the_factory_refuses_an_engine_without_its_hooks(self) -> None:
+        with mock.patch.object(hooks, "TARGETS", ("sglang.srt.nobody.nothing",)):
+            with self.assertRaisesRegex(ProfileError, "the hook of sglang.srt.nobody.nothing was not applied"):
+                factory.tree_cache(_context())
+
+
+if __name__ == "__main__":
+    unittest.main()

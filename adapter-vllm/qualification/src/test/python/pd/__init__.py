@@ -1,0 +1,1 @@
+"""Prefill, decode and a router on one machine, started as ``orbitkv pd plan`` says."""
