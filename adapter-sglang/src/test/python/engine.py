@@ -208,12 +208,15 @@ class Engine:
         return list(self.cache.finish_external_linker_loads(list(requests)))
 
     def alloc(self, tokens: int) -> torch.Tensor:
-        slots: Optional[torch.Tensor] = self.allocator.alloc(tokens)
-        if slots is None:
+        """Returns slots for a request, as soon as there are: nodes that are saved are locked."""
+        end = time.monotonic() + 60.0
+        while True:
+            slots: Optional[torch.Tensor] = self.allocator.alloc(tokens)
+            if slots is not None:
+                return slots
+            assert time.monotonic() < end, "no room for a request"
+            self.tend()
             self.cache.evict(EvictParams(num_tokens=tokens))
-            slots = self.allocator.alloc(tokens)
-        assert slots is not None, "no room for a request"
-        return slots
 
     def insert(self, request: Request, own: int) -> None:
         """Hands a request's slots to the tree, of which the first ``own`` are the tree's already."""

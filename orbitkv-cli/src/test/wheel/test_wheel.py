@@ -158,12 +158,17 @@ class WheelTest(unittest.TestCase):
         newest = max(int(version.split(".")[1]) for version in needed)
         self.assertTrue(self.wheel.name.endswith(f"-py3-none-manylinux_2_{newest}_x86_64.whl"), newest)
 
-    def test_engines_find_its_plugin(self) -> None:
-        (point,) = self.installed().entry_points.select(group="vllm.general_plugins")
-        self.assertEqual(("orbitkv", "orbitkv_vllm.plugin:register"), (point.name, point.value))
-        load = f"import sys, {point.module}; print(sorted(name for name in sys.modules if name.startswith('orbitkv')))"
-        said = self.run_installed("python", "-c", load)
-        self.assertEqual("['orbitkv_vllm', 'orbitkv_vllm.plugin']", said.strip(), "an engine may not select it")
+    def test_engines_find_its_plugins(self) -> None:
+        for group, package in (("vllm.general_plugins", "orbitkv_vllm"), ("sglang.srt.plugins", "orbitkv_sglang")):
+            with self.subTest(group):
+                (point,) = self.installed().entry_points.select(group=group)
+                self.assertEqual(("orbitkv", f"{package}.plugin:register"), (point.name, point.value))
+                load = (
+                    f"import sys, {point.module}; print(sorted(name for name in sys.modules if"
+                    " name.startswith('orbitkv')))"
+                )
+                said = self.run_installed("python", "-c", load)
+                self.assertEqual(f"['{package}', '{package}.plugin']", said.strip(), "an engine may not select it")
 
     def test_the_same_files_make_the_same_wheel(self) -> None:
         content = [

@@ -102,7 +102,10 @@ class OrbitKvLinker(UnifiedCacheLinker):
         self.layer_done_counter = BatchFence(self._wait_for_started)
         self._agree: Callable[[bool], bool] = bool
         self._prefix: Optional[Prefix] = None
+        self._own_blocks = 0
         self._asked: Optional[Standing] = None
+        self._interests: set[str] = set()
+        """Requests about which the adapter knows that this rank may come back."""
         self._hits: dict[str, _Hit] = {}
         self._queued = _Batch({}, {})
         self._batches: dict[int, _Batch] = {}
@@ -118,8 +121,9 @@ class OrbitKvLinker(UnifiedCacheLinker):
         """``agree`` returns whether all ranks say so. Every rank calls it at the same moment."""
         self._agree = agree
 
-    def behind(self, prefix: Optional[Prefix]) -> None:
-        """States what lies before the keys of the calls that follow."""
+    def behind(self, own_blocks: int, prefix: Optional[Prefix]) -> None:
+        """States how many blocks lie before the keys of the calls that follow, and which."""
+        self._own_blocks = own_blocks
         self._prefix = prefix
         self._asked = None
 
@@ -129,8 +133,10 @@ class OrbitKvLinker(UnifiedCacheLinker):
 
     def give_up(self, rid: str) -> None:
         """There will be no load of what was found for a request."""
-        hit = self._hits.pop(rid, None)
-        self._lookups.give_up(_name(rid), 0 if hit is None else hit.lease)
+        self._hits.pop(rid, None)
+        if rid in self._interests:
+            self._interests.discard(rid)
+            self._lookups.give_up(_name(rid), 0)
 
     def retire(self, why: str) -> None:
         """Neither finds nor saves anything from now on: what is computed now is not what it was."""
@@ -154,13 +160,18 @@ class OrbitKvLinker(UnifiedCacheLinker):
         keys = _keys(transfers)
         if self._prefix is None or not keys or self._retired:
             return []
-        before = self._prefix()
-        last = bytes.fromhex(keys[-1])
-        matched = self._lookups.lookup(_name(rid), len(before), last, lambda: bytes.fromhex("".join([*before, *keys])))
+        prefix = self._prefix
+        matched = self._lookups.lookup(
+            _name(rid), self._own_blocks, bytes.fromhex(keys[-1]), lambda: bytes.fromhex("".join([*prefix(), *keys]))
+        )
         self._asked = matched.standing
+        if matched.standing is Standing.NONE:
+            self._interests.discard(rid)
+        else:
+            self._interests.add(rid)
         if matched.standing is not Standing.HIT or not 0 < matched.blocks <= len(keys):
             return []
-        self._hits[rid] = _Hit(matched.lease, len(before), matched.blocks)
+        self._hits[rid] = _Hit(matched.lease, self._own_blocks, matched.blocks)
         return list(range(1, matched.blocks + 1))
 
     def load(self, rid: str, transfers: list[PoolTransfer]) -> bool:
@@ -174,9 +185,11 @@ class OrbitKvLinker(UnifiedCacheLinker):
         if not self._agree(load is not None):
             if load is not None:
                 self._transfers.cancel(load, _DRAIN_S)
-            self._lookups.give_up(_name(rid), 0 if hit is None else hit.lease)
+            self.give_up(rid)
             return False
         assert load is not None and hit is not None
+        # From here on its lease is the load's, whatever the same request is found later.
+        self._interests.discard(rid)
         self._queued.loads[rid] = load
         self._queued.hits[rid] = hit
         return True
@@ -267,8 +280,10 @@ class OrbitKvLinker(UnifiedCacheLinker):
     def reset(self) -> None:
         """Ends what is under way. When it returns, nothing is copied any more."""
         self._transfers.quiesce(_DRAIN_S)
-        for rid in [*self._hits, *self._queued.hits, *(rid for batch in self._batches.values() for rid in batch.hits)]:
+        loading = [self._queued, *self._batches.values()]
+        for rid in {*self._interests, *(rid for batch in loading for rid in batch.hits)}:
             self._lookups.give_up(_name(rid), 0)
+        self._interests.clear()
         self._hits.clear()
         self._queued = _Batch({}, {})
         self._batches.clear()

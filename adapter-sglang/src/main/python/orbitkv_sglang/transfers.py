@@ -194,8 +194,13 @@ class Transfers:
         with self._agent:
             client = self._connected()
             transfer = None
-            if client is not None:
-                transfer = client.save(save.chain, save.first_block, save.pages)
+            try:
+                if client is not None:
+                    transfer = client.save(save.chain, save.first_block, save.pages)
+            except Exception:
+                # Nobody knows whether it is copied: it stays under way, and its pages with it.
+                _LOG.exception("a save is not heard of any more")
+                return
         with self._state:
             self._submitting -= 1
             if transfer is None:

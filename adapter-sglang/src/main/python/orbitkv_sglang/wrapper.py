@@ -44,10 +44,10 @@ class OrbitKvLinkerWrapper(UnifiedCacheLinkerWrapper):
         self.hit_markers.pop(req.rid, None)
         self._pending.discard(req.rid)
         own_pages = result.device_prefix_len // self.cache.page_size
-        self._linker.behind(lambda: self._hashes_to(result.last_device_node, own_pages))
+        self._linker.behind(own_pages, lambda: self._hashes_to(result.last_device_node, own_pages))
         matched = super().match(key, req, result)
         standing = self._linker.asked()
-        self._linker.behind(None)
+        self._linker.behind(0, None)
         # Whether a rank asks follows from the tree, which is the same on all of them.
         if standing is not None and self._reduced(standing is Standing.PENDING, torch.distributed.ReduceOp.MAX):
             self._pending.add(req.rid)
@@ -63,9 +63,9 @@ class OrbitKvLinkerWrapper(UnifiedCacheLinkerWrapper):
 
     def offload_nodes(self, node_ids: Sequence[Any]) -> None:
         for node_id in node_ids:
-            self._linker.behind(functools.partial(self.cache.get_prefix_hash_values, node_id))
+            self._linker.behind(0, functools.partial(self.cache.get_prefix_hash_values, node_id))
             super().offload_nodes([node_id])
-        self._linker.behind(None)
+        self._linker.behind(0, None)
 
     def release_request(self, rid: str) -> None:
         super().release_request(rid)

@@ -18,7 +18,7 @@ from typing import Optional
 
 import loaded
 
-from qualification import document, ranks, scenarios
+from qualification import document, ranks, scenarios, server
 from qualification.bench import Bench, Outcome, Row
 
 
@@ -63,7 +63,7 @@ def _run(memory: Path, disk: Path, command: Optional[Sequence[str]], only: Seque
     loaded.load()
     rows = []
     bench = Bench(memory, disk, command)
-    for name, cores, scenario in [*scenarios.ALL, *ranks.ALL]:
+    for name, cores, scenario in [*scenarios.ALL, *ranks.ALL, *server.ALL]:
         if only and not any(part in name for part in only):
             continue
         for core in cores:

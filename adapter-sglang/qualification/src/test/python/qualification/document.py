@@ -43,10 +43,15 @@ The released tree (`UnifiedRadixCache`), its linker wrapper, allocator and pools
 they are used. `adapter-sglang/qualification/run qualification` writes this page; the build runs it too, and fails if
 another page comes out.
 
-* There is no model. Every row of every layer is bytes that follow from all tokens up to it; what is restored is
-  compared byte by byte with what would have been computed. Pages that nobody writes hold a sentinel.
-* A test takes the scheduler's part: it calls the tree and the linker as the released scheduler does, in that order.
-  What the scheduler's own loop, a server, a model or a GPU does with them is not shown here.
+* In all scenarios but the last there is no model. Every row of every layer is bytes that follow from all tokens up to
+  it; what is restored is compared byte by byte with what would have been computed. Pages that nobody writes hold a
+  sentinel.
+* There a test takes the scheduler's part: it calls the tree and the linker as the released scheduler does, in that
+  order.
+* In the last one, the released engine's own processes serve a small model whose weights are random numbers. Its answers
+  are compared token by token with those that it computed. The wheel has no kernels for a CPU: two that it then takes
+  from another package are given to it in plain torch.
+* Nothing here was run on a GPU.
 * After a scenario no node is locked, no lease is held, and every slot is free or the tree's.
 * Pages are of 16 tokens. *Pages* is how many a scenario restored; "some" where timing decides.
 """

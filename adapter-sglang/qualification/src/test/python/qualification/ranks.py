@@ -150,20 +150,21 @@ def _slow(of: Any, rank: int) -> None:
 
 
 def _scenario(name: str, result: str, pages: Optional[int], **options: Any) -> Callable[[Both], Both]:
-    ssd = options.pop("ssd", False)
+    cores = options.pop("cores", ("rust",))
 
     def add(does: Both) -> Both:
         def scenario(bench: Bench, core: str) -> Outcome:
-            _run(bench, bench.manager(ssd=ssd), core, does, **options)
+            _run(bench, bench.manager(), core, does, **options)
             return Outcome(result, pages)
 
-        ALL.append((name, ("rust", "python"), scenario))
+        ALL.append((name, cores, scenario))
         return does
 
     return add
 
 
-@_scenario("two ranks, one of them slow", "each restores its own shard, byte by byte, by one lease", 40)
+@_scenario("two ranks, one of them slow", "each restores its own shard, byte by byte, by one lease", 40,
+           cores=("rust", "python"))
 def one_slow(of: Any, rank: int) -> None:
     _slow(of, rank)
     _fill(of, 1, 330)

@@ -79,7 +79,7 @@ def evicted(bench: Bench, core: str) -> Outcome:
     return Outcome("every byte restored, and no other byte of the pool touched", 20)
 
 
-@_scenario("latent pool (MLA)", _BOTH)
+@_scenario("latent pool (MLA)")
 def latent(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core, pool=engine.mla_pool(64))
     _fill(of, 1, 330)
@@ -132,7 +132,7 @@ def namespaces(bench: Bench, core: str) -> Outcome:
     return Outcome("no hit between them, and hits of their own", 40)
 
 
-@_scenario("engine started again, and its Manager (SSD)", _BOTH)
+@_scenario("engine started again, and its Manager (SSD)")
 def restarts(bench: Bench, core: str) -> Outcome:
     manager = bench.manager(ssd=True)
     first = bench.engine(manager, core=core, engine_id="restarted")
@@ -183,7 +183,7 @@ def repeated(bench: Bench, core: str) -> Outcome:
     return Outcome("one query and one lease for 50 lookups", 20)
 
 
-@_scenario("aborted while it waits", _BOTH)
+@_scenario("aborted while it waits")
 def aborted_waiting(bench: Bench, core: str) -> Outcome:
     from sglang.srt.mem_cache.base_prefix_cache import CacheRequestHandle, CacheRequestOutcome
 
@@ -221,7 +221,7 @@ def aborted_queued(bench: Bench, core: str) -> Outcome:
     return Outcome("the load has ended before its pages are free; the next request hits", 20)
 
 
-@_scenario("aborted while its batch runs", _BOTH)
+@_scenario("aborted while its batch runs")
 def aborted_running(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core)
     _fill(of, 1, 330)
@@ -261,7 +261,7 @@ def batch(bench: Bench, core: str) -> Outcome:
     return Outcome("three loads, one batch", 36)
 
 
-@_scenario("no room for what was found", _BOTH)
+@_scenario("no room for what was found")
 def no_room(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core, pages=48)
     _fill(of, 1, 330)
@@ -277,7 +277,7 @@ def no_room(bench: Bench, core: str) -> Outcome:
     return Outcome("computed, and its lease ends; the next request hits", 20)
 
 
-@_scenario("retracted and asked about again", _BOTH)
+@_scenario("retracted and asked about again")
 def retracted(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core)
     tokens = tokens_of(1, 400)
@@ -382,7 +382,7 @@ def killed_before_load(bench: Bench, core: str) -> Outcome:
     return Outcome("computed; saved and restored again with the next Manager", 20)
 
 
-@_scenario("Manager killed between load and forward", _BOTH)
+@_scenario("Manager killed between load and forward")
 def killed_before_forward(bench: Bench, core: str) -> Outcome:
     manager = bench.manager(ssd=True)
     of = bench.engine(manager, core=core)
@@ -400,7 +400,7 @@ def killed_before_forward(bench: Bench, core: str) -> Outcome:
     return Outcome("the load ends as if it lived", 20)
 
 
-@_scenario("Manager killed while pages are saved", _BOTH)
+@_scenario("Manager killed while pages are saved")
 def killed_saving(bench: Bench, core: str) -> Outcome:
     manager = bench.manager(ssd=True)
     of = bench.engine(manager, core=core)

@@ -8,7 +8,7 @@ import io.orbitkv.core.lookup.Finding;
 import io.orbitkv.core.lookup.Hold;
 import io.orbitkv.core.lookup.Questions;
 import java.util.Iterator;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -30,6 +30,12 @@ public final class Requests implements AutoCloseable {
    */
   static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(60);
 
+  /** The same for one about which there is nothing: ranks do not give it up. */
+  static final long MISSED_IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  /** How often those are looked for. */
+  private static final long SWEEP_NANOS = TimeUnit.SECONDS.toNanos(1);
+
   /** Most requests, and most hashes of all of them: 64 MiB. */
   static final int MAX_REQUESTS = 8192;
 
@@ -43,9 +49,9 @@ public final class Requests implements AutoCloseable {
   private final long pendingNanos;
   private final LongSupplier clock;
   private final Tally tally = new Tally();
-  /** In the order in which they were last asked about. */
-  private final LinkedHashMap<String, EngineRequest> requests = new LinkedHashMap<>();
+  private final Map<String, EngineRequest> requests = new HashMap<>();
   private long hashes;
+  private long sweptNanos;
   private boolean closed;
 
   /**
@@ -59,6 +65,7 @@ public final class Requests implements AutoCloseable {
     this.questions = questions;
     this.pendingNanos = pendingNanos;
     this.clock = clock;
+    this.sweptNanos = clock.getAsLong();
   }
 
   /**
@@ -79,9 +86,10 @@ public final class Requests implements AutoCloseable {
     }
     long now = clock.getAsLong();
     expire(now);
-    EngineRequest request = requests.remove(lookup.request());
+    EngineRequest request = requests.get(lookup.request());
     if (request != null && !request.isOf(lookup.last())) {
       // It has another tail, so what was found for it before is of no use to any rank.
+      requests.remove(lookup.request());
       end(request);
       request = null;
     }
@@ -96,8 +104,8 @@ public final class Requests implements AutoCloseable {
       request = new EngineRequest(lookup.chain(), questions, now);
       hashes += blocks;
       tally.add(Tally.Count.QUERIES, 1);
+      requests.put(lookup.request(), request);
     }
-    requests.put(lookup.request(), request);
     request.renew(rank, now);
     return answer(request, lookup.ownBlocks(), now);
   }
@@ -177,14 +185,18 @@ public final class Requests implements AutoCloseable {
   }
 
   private void expire(long now) {
+    if (now - sweptNanos < SWEEP_NANOS) {
+      return;
+    }
+    sweptNanos = now;
     for (Iterator<EngineRequest> each = requests.values().iterator(); each.hasNext(); ) {
-      EngineRequest oldest = each.next();
-      if (oldest.idleNanos(now) < IDLE_NANOS) {
-        return;
+      EngineRequest request = each.next();
+      boolean missed = request.state() == RequestState.MISSED;
+      if (request.idleNanos(now) >= (missed ? MISSED_IDLE_NANOS : IDLE_NANOS)) {
+        each.remove();
+        end(request);
+        tally.add(Tally.Count.EXPIRED, missed ? 0 : 1);
       }
-      each.remove();
-      end(oldest);
-      tally.add(Tally.Count.EXPIRED, 1);
     }
   }
 

@@ -9,6 +9,7 @@ import io.orbitkv.adapter.sglang.protocol.LinkerRequest.GiveUp;
 import io.orbitkv.adapter.sglang.protocol.LinkerRequest.Lookup;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.RefusedException;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -162,9 +163,16 @@ class RequestsTest {
     now += Requests.IDLE_NANOS - 1;
     look(0, "b", 0, chain(2, 6));
     assertThat(cache.heldNow()).isEqualTo(2);
-    now += 1;
+    now += TimeUnit.SECONDS.toNanos(1);
     assertThat(requests.counters()).containsEntry("expired", 1L).containsEntry("leases", 1L);
     assertThat(cache.heldNow()).isOne();
+  }
+
+  @Test
+  void missThatNobodyAsksAbout_isForgottenSoon() {
+    look(0, "a", 0, chain(1, 6));
+    now += Requests.MISSED_IDLE_NANOS;
+    assertThat(requests.counters()).containsEntry("requests", 0L).containsEntry("expired", 0L);
   }
 
   @Test
