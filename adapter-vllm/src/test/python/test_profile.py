@@ -97,6 +97,8 @@ class ProfileTest(unittest.TestCase):
         for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
             with mock.patch.dict(os.environ, {name: "max_split_size_mb:64, expandable_segments:True"}):
                 self.refused(f"{name} has expandable_segments:True")
+            with mock.patch.dict(os.environ, {name: "backend: cudaMallocAsync"}):
+                self.refused(f"{name} has backend:cudaMallocAsync")
 
     def test_caches_that_are_not_of_one_group_of_full_attention_are_refused(self) -> None:
         full = FullAttentionSpec(block_size=BLOCK, num_kv_heads=1, head_size=8, dtype=torch.float32)

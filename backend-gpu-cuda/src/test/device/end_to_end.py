@@ -234,7 +234,7 @@ def main() -> None:
         wait_for(manager, "ready")
         agent = subprocess.Popen(
             [*command, "agent", "--socket", f"{folder}/agent/agent.sock", "--manager", f"{folder}/manager/manager.sock",
-             "--device", "cuda"],
+             "--device", "cuda", "--device-setting", "save-rate=none", "--device-setting", "save-portion=32MiB"],
             stdout=subprocess.PIPE, text=True,
         )
         processes.append(agent)

@@ -31,6 +31,7 @@ _SURFACE = Surface(
         (_BASE, "KVConnectorTransferResults"),
         ("vllm.v1.kv_cache_layout", "KVCacheLayout"),
         ("vllm.v1.outputs", "KVConnectorOutput"),
+    ("vllm.v1.request", "RequestStatus"),
         (_OUTPUT, "SchedulerOutput"),
         (_OUTPUT, "CachedRequestData"),
         (_OUTPUT, "NewRequestData"),
@@ -58,6 +59,7 @@ _SURFACE = Surface(
         ("vllm.utils.hashing", None, ("get_hash_fn_by_name",)),
         ("vllm.distributed.kv_transfer.kv_connector.factory", "KVConnectorFactory", ("register_connector",)),
         ("vllm.config.vllm", "VllmConfig", ("use_v2_model_runner",)),
+    ("vllm.v1.request", "Request", ("num_tokens",)),
     ),
     attributes=(
         (
@@ -65,7 +67,7 @@ _SURFACE = Surface(
             "Request",
             (
                 "request_id", "block_hashes", "num_computed_tokens", "all_token_ids", "lora_request", "cache_salt",
-                "skip_reading_prefix_cache", "resumable", "session_id", "num_preemptions", "num_in_flight_tokens",
+                "skip_reading_prefix_cache", "resumable", "session_id", "num_preemptions", "num_in_flight_tokens", "status",
             ),
         ),
         ("vllm.v1.core.block_pool", "BlockPool", ("blocks", "num_gpu_blocks", "free_block_queue")),

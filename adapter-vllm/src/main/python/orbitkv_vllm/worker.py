@@ -213,7 +213,7 @@ class WorkerHalf:
         self._introduction.close()
         courier, self._courier = self._agent(), None
         if courier is not None:
-            courier.client.close(deadline_s=_DRAIN_S)
+            courier.close().close(deadline_s=_DRAIN_S)
         self._process.close(_END_S)
         self._pages.close()
         self._rendezvous.leave()

@@ -6,7 +6,6 @@ import logging
 import os
 import struct
 import time
-from collections import deque
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Callable, NamedTuple, Optional, TypeVar, Union
@@ -46,9 +45,6 @@ class Answer(msgspec.Struct, frozen=True):
         return self.dram_blocks + self.ssd_blocks if self.lease is not None else 0
 
 
-_MAX_POSTED = 64
-"""Requests that are posted and not answered. Their answers fit into any socket."""
-
 _NO_AGENT = Answer(Standing.MISS, reason="NO_AGENT")
 
 
@@ -75,31 +71,11 @@ class Finished(msgspec.Struct, frozen=True):
         return self.transfer.pages[self.blocks :] if self.transfer.is_load else ()
 
 
-class _Posted(NamedTuple):
-    """A request whose answer nobody waits for."""
-
-    request: Request
-    deadline: float
-    transfer: Optional[Transfer] = None
-    """What it starts, if it starts something."""
-    whole: bytes = b""
-    """Of a save, the chain of its series, from the start."""
-
-
 class _Session(NamedTuple):
     connection: AgentConnection
     agent: Optional[SeenProcess]
     by_number: dict[int, Transfer]
     """Transfers that the agent has under way, by the agent's numbers."""
-    posted: deque[_Posted]
-    """In the order in which they are answered, before anything that is asked later."""
-
-    @property
-    def is_copying(self) -> bool:
-        return bool(self.by_number or self.posted)
-
-    def posted_transfers(self) -> list[Transfer]:
-        return [posted.transfer for posted in self.posted if posted.transfer is not None]
 
 
 class _RefusedError(Exception):
@@ -185,16 +161,12 @@ class AgentClient:
         transfers += [finished.transfer for finished in self._settled]
         if self._session is not None:
             transfers += self._session.by_number.values()
-            transfers += self._session.posted_transfers()
         return frozenset(page for transfer in transfers for page in transfer.pages)
 
     def connect(self, *, deadline_s: Optional[float] = None) -> bool:
         """Connects, if that was not done and is not too early. Returns whether there is a connection."""
         limit = self._deadline_s if deadline_s is None else deadline_s
-        if limit <= 0 or os.getpid() != self._pid:
-            # A forked child shares the socket, and would take its parent's answers.
-            return False
-        if self._session is None:
+        if self._session is None and limit > 0 and os.getpid() == self._pid:
             try:
                 self._connect(time.monotonic() + limit)
             except Exception as e:
@@ -221,30 +193,9 @@ class AgentClient:
         self, lease: int, pages: Sequence[int], *, first_block: int = 0, deadline_s: Optional[float] = None
     ) -> Optional[Transfer]:
         """Starts to copy blocks of a leased prefix into pages. Nothing: no page is touched; compute the blocks."""
-        transfer = self._transfer(True, pages)
-        reply = self._ask(lambda: messages.Load(lease, first_block, _ints(pages)), deadline_s, starting=transfer)
-        if isinstance(reply, messages.Started):
-            if reply.transfer != 0 and self._session is not None:
-                self._session.by_number[reply.transfer] = transfer
-                return transfer
-            return None
-        # The request may have arrived though its answer did not.
-        return transfer if transfer in self._doubtful else None
-
-    def post_load(
-        self, lease: int, pages: Sequence[int], *, first_block: int = 0, deadline_s: Optional[float] = None
-    ) -> Optional[Transfer]:
-        """Asks for a load and does not wait for the answer: ``progress`` reports it in any case, with no blocks if the
-        agent did not begin. Nothing: it was not asked, and no page is touched.
-        """
-        try:
-            request = messages.Load(lease, first_block, _ints(pages))
-        except (TypeError, ValueError, OverflowError, struct.error) as e:
-            _LOG.error("not asked: %s", e)
-            return None
-        if not self.connect(deadline_s=deadline_s):
-            return None
-        return self._post_transfer(self._transfer(True, pages), request, deadline_s)
+        return self._start(
+            True, pages, lambda: messages.Load(lease, first_block, _ints(pages)), deadline_s
+        )
 
     def save(
         self,
@@ -258,60 +209,41 @@ class AgentClient:
     ) -> Optional[Transfer]:
         """Starts to copy blocks out of pages. Nothing: none is copied, and the pages are the engine's at once.
 
-        As ``post_save``, and waits for what the agent says to it.
-        """
-        limit = self._deadline_s if deadline_s is None else deadline_s
-        deadline = time.monotonic() + limit
-        transfer = self.post_save(chain, first_block, pages, series=series, known=known, deadline_s=limit)
-        if transfer is None:
-            return None
-        self._guarded(lambda session: self._take_answers(session, deadline))
-        refused = [ended for ended in self._settled if ended.transfer.id == transfer.id]
-        for ended in refused:
-            self._settled.remove(ended)
-        return None if refused else transfer
-
-    def post_save(
-        self,
-        chain: Chain,
-        first_block: int,
-        pages: Sequence[int],
-        *,
-        series: int = 0,
-        known: int = 0,
-        deadline_s: Optional[float] = None,
-    ) -> Optional[Transfer]:
-        """Asks for a save and does not wait for the answer: ``progress`` reports it in any case, with no blocks if the
-        agent did not begin. Nothing: it was not asked, and the pages are the engine's at once.
-
         With a series, ``chain`` has the hashes behind the first ``known`` ones, which earlier saves of the series
         stated. An agent that does not have those, as one that was started since, is told the whole chain.
         """
+        if series == 0:
+            return self._start(
+                False, pages, lambda: messages.Save(0, 0, _hashes(chain), first_block, _ints(pages)), deadline_s
+            )
         try:
-            whole: Optional[bytes] = _hashes(chain)
-            if series != 0:
-                whole = self._series.extend(series, known, _hashes(chain))
-            numbers = _ints(pages)
-        except (TypeError, ValueError, struct.error) as e:
-            # A caller's mistake is a miss too: an engine must not fail for its cache.
+            whole = self._series.extend(series, known, _hashes(chain))
+        except (TypeError, ValueError) as e:
             _LOG.error("not asked: %s", e)
             return None
         if whole is None:
             _LOG.error("not asked: the first %d hashes of series %d are not known", known, series)
             return None
-        if not self.connect(deadline_s=deadline_s):
-            return None
+
+        def request() -> Request:
+            told = self._series.told(series)
+            return messages.Save(series, told, whole[told * HASH_BYTES :], first_block, _ints(pages))
+
+        limit = self._deadline_s if deadline_s is None else deadline_s
+        end = time.monotonic() + limit
         transfer = self._transfer(False, pages)
-        told = self._series.told(series)
-        request = messages.Save(series, told, whole[told * HASH_BYTES :], first_block, numbers)
-        begun = self._post_transfer(transfer, request, deadline_s, whole)
-        self._series.tell(series)
-        return begun
+        reply = self._ask(request, limit, starting=transfer)
+        if isinstance(reply, messages.Refused) and self._series.untell(series):
+            # It may have forgotten the series, among too many.
+            reply = self._ask(request, end - time.monotonic(), starting=transfer)
+        if isinstance(reply, messages.Started):
+            self._series.tell(series)
+        return self._begun(transfer, reply)
 
     def forget(self, series: int, *, deadline_s: Optional[float] = None) -> None:
-        """States that no save of a series follows, and does not wait for the answer."""
+        """States that no save of a series follows."""
         if self._series.forget(series):
-            self._post(_Posted(messages.Forget(series), self._deadline(deadline_s)))
+            self._ask(lambda: messages.Forget(series), deadline_s)
 
     def layer_ready(
         self, transfer: Transfer, layer: int, *, wait_s: float = 0.0, deadline_s: Optional[float] = None
@@ -324,44 +256,25 @@ class AgentClient:
         reply = self._ask(lambda: messages.LayerReady(number, layer, millis), deadline_s, millis / 1000)
         return reply.standing if isinstance(reply, messages.Layer) else LayerStanding.FAILED
 
-    def progress(
-        self, *, wait_s: float = 0.0, deadline_s: Optional[float] = None, post: bool = False
-    ) -> list[Finished]:
-        """Returns the transfers that are drained, each once, and waits a while for the first.
-
-        With ``post`` it waits for nothing, not even the agent's answer: that is for a later call to return.
-        """
-        if self._session is not None and self._session.is_copying and not self._settled:
-            if post or (wait_s <= 0 and self._session.posted):
-                self._guarded(self._take_arrived)
-                self._post_progress(deadline_s)
-            else:
-                millis = _millis(wait_s)
-                reply = self._ask(lambda: messages.Progress(millis), deadline_s, millis / 1000)
-                if isinstance(reply, messages.Finished) and self._session is not None:
-                    self._take_finished(self._session, reply)
+    def progress(self, *, wait_s: float = 0.0, deadline_s: Optional[float] = None) -> list[Finished]:
+        """Returns the transfers that are drained, each once, and waits a while for the first."""
+        finished: list[Finished] = []
+        if self._session is not None and self._session.by_number and not self._settled:
+            millis = _millis(wait_s)
+            reply = self._ask(lambda: messages.Progress(millis), deadline_s, millis / 1000)
+            if isinstance(reply, messages.Finished) and self._session is not None:
+                count = len(reply.loads)
+                numbers = struct.unpack(f">{count}q", reply.transfers)
+                blocks = struct.unpack(f">{count}i", reply.blocks)
+                for number, arrived in zip(numbers, blocks):
+                    transfer = self._session.by_number.pop(number, None)
+                    if transfer is not None:
+                        finished.append(Finished(transfer, arrived))
         elif self._doubtful:
             self._settle(deadline_s)
-        finished, self._settled = self._settled, []
+        finished += self._settled
+        self._settled = []
         return finished
-
-    def _post_progress(self, deadline_s: Optional[float]) -> None:
-        session = self._session
-        if (
-            session is not None
-            and session.is_copying
-            and not any(isinstance(posted.request, messages.Progress) for posted in session.posted)
-        ):
-            self._post(_Posted(messages.Progress(0), self._deadline(deadline_s)))
-
-    def _take_finished(self, session: _Session, reply: messages.Finished) -> None:
-        count = len(reply.loads)
-        numbers = struct.unpack(f">{count}q", reply.transfers)
-        blocks = struct.unpack(f">{count}i", reply.blocks)
-        for number, arrived in zip(numbers, blocks):
-            transfer = session.by_number.pop(number, None)
-            if transfer is not None:
-                self._settled.append(Finished(transfer, arrived))
 
     def cancel(self, transfer: Transfer, *, deadline_s: Optional[float] = None) -> None:
         """Drops the interest in what a transfer brings. It is reported when its copies are drained, as failed."""
@@ -400,9 +313,24 @@ class AgentClient:
             return Answer(Standing.MISS, reason=reply.refusal.value)
         return _NO_AGENT
 
+    def _start(
+        self, is_load: bool, pages: Sequence[int], request: Callable[[], Request], deadline_s: Optional[float]
+    ) -> Optional[Transfer]:
+        transfer = self._transfer(is_load, pages)
+        return self._begun(transfer, self._ask(request, deadline_s, starting=transfer))
+
     def _transfer(self, is_load: bool, pages: Sequence[int]) -> Transfer:
         self._last_id += 1
         return Transfer(self._last_id, is_load, tuple(pages))
+
+    def _begun(self, transfer: Transfer, reply: Optional[Reply]) -> Optional[Transfer]:
+        if isinstance(reply, messages.Started):
+            if reply.transfer != 0 and self._session is not None:
+                self._session.by_number[reply.transfer] = transfer
+                return transfer
+            return None
+        # The request may have arrived though its answer did not.
+        return transfer if transfer in self._doubtful else None
 
     def _number(self, transfer: Transfer) -> Optional[int]:
         if self._session is not None:
@@ -436,7 +364,6 @@ class AgentClient:
                 # A caller's mistake is a miss too: an engine must not fail for its cache.
                 _LOG.error("not asked: %s", e)
                 return None
-            self._take_answers(session, deadline)
             sent = True
             reply = session.connection.ask(message, deadline)
         except BaseException as e:
@@ -452,89 +379,6 @@ class AgentClient:
         if isinstance(reply, messages.Refused):
             _LOG.warning("%s was refused: %s", type(message).__name__, reply.message)
         return reply
-
-    def _guarded(self, call: Callable[[_Session], None]) -> bool:
-        """Has something done with the connection, which is given up if that fails. Returns whether it was done."""
-        session = self._session
-        if session is None or os.getpid() != self._pid:
-            return False
-        try:
-            call(session)
-        except BaseException as e:
-            self._disconnect(session)
-            if not isinstance(e, Exception):
-                raise
-            self._breaker.failed(f"{type(e).__name__}: {e}")
-            return False
-        self._breaker.succeeded()
-        return True
-
-    def _deadline(self, deadline_s: Optional[float]) -> float:
-        return time.monotonic() + (self._deadline_s if deadline_s is None else deadline_s)
-
-    def _post_transfer(
-        self, transfer: Transfer, request: Request, deadline_s: Optional[float], whole: bytes = b""
-    ) -> Optional[Transfer]:
-        posted = self._post(_Posted(request, self._deadline(deadline_s), transfer, whole))
-        return transfer if posted or transfer in self._doubtful else None
-
-    def _post(self, posted: _Posted) -> bool:
-        """Sends a request whose answer is taken later. Returns whether the connection took it."""
-
-        def post(session: _Session) -> None:
-            if len(session.posted) >= _MAX_POSTED:
-                self._take_answers(session, posted.deadline)
-            self._send(session, posted)
-
-        return self._guarded(post)
-
-    def _send(self, session: _Session, posted: _Posted) -> None:
-        # From here on it may have arrived, whatever becomes of the connection.
-        session.posted.append(posted)
-        try:
-            session.connection.send(posted.request, posted.deadline)
-        except ValueError as e:
-            _LOG.error("not asked: %s", e)
-            session.posted.pop()
-            if posted.transfer is not None:
-                self._settled.append(Finished(posted.transfer, 0))
-
-    def _take_arrived(self, session: _Session) -> None:
-        """Takes those answers to posted requests that are there."""
-        while session.posted and session.connection.readable():
-            self._take_answer(session, time.monotonic() + self._deadline_s)
-        if session.posted and time.monotonic() > session.posted[0].deadline:
-            raise TimeoutError("what was posted is not answered by its deadline")
-
-    def _take_answers(self, session: _Session, deadline: float) -> None:
-        """Waits for the answers to all posted requests."""
-        while session.posted:
-            self._take_answer(session, deadline)
-
-    def _take_answer(self, session: _Session, deadline: float) -> None:
-        reply = session.connection.answer(deadline)
-        posted = session.posted.popleft()
-        transfer, request = posted.transfer, posted.request
-        if transfer is None:
-            if isinstance(reply, messages.Finished):
-                self._take_finished(session, reply)
-            return
-        if isinstance(reply, messages.Started) and reply.transfer != 0:
-            session.by_number[reply.transfer] = transfer
-            return
-        if isinstance(reply, messages.Refused):
-            if isinstance(request, messages.Save):
-                if request.known > 0:
-                    # It may have forgotten the series, among too many, or have refused the save that stated it.
-                    again = messages.Save(request.series, 0, posted.whole, request.first_block, request.pages)
-                    self._send(session, posted._replace(request=again, deadline=deadline))
-                    return
-                self._series.untell(request.series)
-            _LOG.warning("%s was refused: %s", type(request).__name__, reply.message)
-        elif not isinstance(reply, messages.Started):
-            self._doubtful.append(transfer)
-            raise MalformedError(f"reply: expected Started, found {type(reply).__name__}")
-        self._settled.append(Finished(transfer, 0))
 
     def _connect(self, deadline: float) -> Optional[_Session]:
         """Connects; nothing if it is too early to try again."""
@@ -553,7 +397,7 @@ class AgentClient:
             connection.close()
             raise
         self._series.untell_all()
-        self._session = _Session(connection, agent, {}, deque())
+        self._session = _Session(connection, agent, {})
         _LOG.info("connected to the agent at %s%s", self._path, "" if opened.attached else ", which has no cache yet")
         return self._session
 
@@ -575,10 +419,8 @@ class AgentClient:
         self._session = None
         if session is not None:
             self._doubtful += session.by_number.values()
-            self._doubtful += session.posted_transfers()
             self._doubtful_agent = session.agent if self._doubtful else None
             session.by_number.clear()
-            session.posted.clear()
             session.connection.close()
 
 

@@ -17,17 +17,13 @@ class AgentConnection(Connection):
     """The engine's end. One thread at a time; after any exception it is of no use."""
 
     def __init__(self, connected: socket.socket) -> None:
-        super().__init__(connected, MAX_FRAME_BYTES, ahead=True)
+        super().__init__(connected, MAX_FRAME_BYTES)
         self._answers: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
         credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         self.peer_pid: int = _CREDENTIALS.unpack(credentials)[0]
         """The agent's process, in this process's own pid namespace; zero if it is in none that is seen here."""
 
     def ask(self, request: Request, deadline: float) -> Reply:
-        """Sends a request and waits for the reply. There is no other under way."""
+        """Sends a request and waits for the reply."""
         self.send(request, deadline)
-        return self._receive(self._answers, deadline)
-
-    def answer(self, deadline: float) -> Reply:
-        """Waits for the reply to the first request that was sent and is not answered."""
         return self._receive(self._answers, deadline)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import socket
 import struct
 import time
@@ -29,22 +28,18 @@ class ClosedError(OSError):
 
 
 class Connection:
-    """Either end of a connection. One thread at a time; one request under way, unless the protocol lets more be.
+    """Either end of a connection. One thread at a time; one request under way.
 
     Deadlines are moments of ``time.monotonic()``. After any exception but ``ValueError`` from sending, the connection
     is of no use: a late answer would be taken for that to the next request. So close it.
     """
 
-    def __init__(
-        self, connected: socket.socket, max_frame_bytes: int = MAX_FRAME_BYTES, *, ahead: bool = False
-    ) -> None:
-        """``ahead``: more frames than one may be on their way, of which no more than one is taken out of the socket."""
+    def __init__(self, connected: socket.socket, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
         # The kernel keeps the time: a timeout of the socket object would cost two calls more at each turn.
         connected.setblocking(True)
         self._socket = connected
         self._timeout = 0.0
         self._max_frame_bytes = max_frame_bytes
-        self._ahead = ahead
         self._outgoing = bytearray(_HEADER.size)
         self._encoder = msgspec.msgpack.Encoder()
         self._requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
@@ -92,12 +87,6 @@ class Connection:
         self.send(request, deadline)
         return self._receive(self._replies, deadline)
 
-    def readable(self) -> bool:
-        """Whether something has arrived, be it the connection's end."""
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return bool(poll.poll(0))
-
     def close(self) -> None:
         """Closes the socket."""
         self._socket.close()
@@ -111,11 +100,11 @@ class Connection:
 
     def _read_frame(self, deadline: float) -> bytes | bytearray:
         """Returns the message of a frame. Most frames are there whole with the first read."""
-        frame: bytes | bytearray = self._read(_HEADER.size, deadline)
+        frame: bytes | bytearray = self._read(deadline)
         if not frame:
             raise ClosedError("the other side closed the connection")
         while len(frame) < _HEADER.size:
-            frame += self._read_on(len(frame), _HEADER.size, deadline)
+            frame += self._read_on(len(frame), deadline)
         (length,) = _HEADER.unpack_from(frame)
         if not 1 <= length <= self._max_frame_bytes:
             raise MalformedError(f"frame: expected 1 to {self._max_frame_bytes} bytes, found {length}")
@@ -124,21 +113,21 @@ class Connection:
             # Grows with what has really arrived, so that a length alone takes no memory.
             frame = bytearray(frame)
             while len(frame) < end:
-                frame += self._read_on(len(frame), end, deadline)
+                frame += self._read_on(len(frame), deadline)
         if len(frame) > end:
             raise MalformedError(f"frame: {len(frame) - end} bytes behind it, before it was answered")
         return frame[_HEADER.size:]
 
-    def _read_on(self, begun: int, end: int, deadline: float) -> bytes:
-        more = self._read(end - begun, deadline)
+    def _read_on(self, begun: int, deadline: float) -> bytes:
+        more = self._read(deadline)
         if not more:
             raise MalformedError(f"frame: the other side closed the connection after {begun} bytes of it")
         return more
 
-    def _read(self, missing: int, deadline: float) -> bytes:
+    def _read(self, deadline: float) -> bytes:
         self._limit(deadline)
         try:
-            return self._socket.recv(min(missing, _READ_BYTES) if self._ahead else _READ_BYTES)
+            return self._socket.recv(_READ_BYTES)
         except BlockingIOError as e:
             raise TimeoutError("the deadline has passed") from e
 

@@ -21,8 +21,8 @@ _PROMPTS = [[(seed * 131 + 7 * token) % 1000 + 3 for token in range(length)] for
 def main() -> int:
     """Prints a line for each thing that was shown."""
     parser = argparse.ArgumentParser(prog="pd", description=__doc__)
-    parser.add_argument("--path", action="append", required=True, help="folders of packages, as pip --target makes them")
-    parser.add_argument("--command", type=shlex.split, help="what starts orbitkv; the wheel's own unless said otherwise")
+    parser.add_argument("--path", action="append", required=True, help="a folder of packages, as pip --target makes it")
+    parser.add_argument("--command", type=shlex.split, help="what starts orbitkv; the wheel's own unless it is given")
     arguments = parser.parse_args()
     path = [*arguments.path, *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -18,7 +19,7 @@ from typing import Any, Optional
 
 from qualification.processes import await_end, descendants
 
-START_LIMIT_S = 300.0
+START_LIMIT_S = 900.0
 ANSWER_LIMIT_S = 300.0
 
 _OPTIONS: dict[str, Any] = {
@@ -112,6 +113,10 @@ class Cluster:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        for one in all_of_it:
+            # A server that has ended may leave a worker that is still starting.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
         await_end(one for one in all_of_it if one != process.pid)
 
     def close(self) -> None:

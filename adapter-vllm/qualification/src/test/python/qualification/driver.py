@@ -142,7 +142,8 @@ class Engine:
         return told
 
     def forget(self) -> None:
-        """Empties the engine's own cache."""
+        """Empties the engine's own cache, when nothing is under way any more."""
+        self.settle()
         if not self._call(Served.forget):
             raise AssertionError("the engine's own cache could not be emptied: blocks are in use")
 

@@ -29,10 +29,11 @@ class Stage(Enum):
 
 
 class Half(Enum):
-    """Which of the two connectors of an engine."""
+    """Which of the two connectors of an engine, or the worker's client of its agent, which a thread of its own uses."""
 
     SCHEDULER = "scheduler"
     WORKER = "worker"
+    AGENT = "agent"
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Settings:
     requests: int = 16
     load_path: tuple[str, ...] = ()
     events: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -354,7 +355,7 @@ class Served:
 
             return measured
 
-        wrapped = [(self._connector(half), name) for half in Half for name in self._calls()]
+        wrapped = [(self._connector(half), name) for half in (Half.SCHEDULER, Half.WORKER) for name in self._calls()]
         for connector, name in wrapped:
             setattr(connector, name, timed(getattr(connector, name)))
         try:
@@ -380,13 +381,13 @@ class Served:
 
     # The state of the engine.
 
-    def settle(self, limit: float = 10.0) -> int:
+    def settle(self, limit: float = 30.0) -> int:
         """Steps until nothing is under way, and tells how many blocks are not free then: 0, or there is a leak."""
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
             self.step()
             pinned = self._core.scheduler.connector is not None and (
-                self._core.scheduler.connector.has_pending_block_frees())
+                self._core.scheduler.connector.has_pending_push_work())
             if not self._core.scheduler.has_requests() and not self._core.batch_queue and not pinned:
                 break
         pool = self._core.scheduler.kv_cache_manager.block_pool
@@ -470,7 +471,10 @@ class Served:
     def _connector(self, half: Half) -> Any:
         from vllm.distributed.kv_transfer import get_kv_transfer_group
 
-        return self._core.scheduler.connector if half is Half.SCHEDULER else get_kv_transfer_group()
+        if half is Half.SCHEDULER:
+            return self._core.scheduler.connector
+        worker: Any = get_kv_transfer_group()
+        return worker if half is Half.WORKER else worker._worker._courier.client
 
     def _request(self, name: str) -> Any:
         return self._core.scheduler.requests.get(self._ids[name])

@@ -335,7 +335,7 @@ class Faults(Group):
 
     def manager_during(self, scenario: Scenario) -> str:
         self.engine.forget()
-        self.engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(self.manager.pid))
+        self.engine.after(Half.AGENT, "load", Stage.LOADING, Signal(self.manager.pid))
         self.engine.counts()
         scenario.answers(self.engine, long("manager killed during"))
         # Its memory is still there for whom it was granted to.
@@ -384,7 +384,7 @@ class Faults(Group):
     def agent_loading(self, scenario: Scenario) -> str:
         scenario.loads_at_last(self.engine, long("before the agent's death"), 20)
         self.engine.forget()
-        self.engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(self.engine.agent()))
+        self.engine.after(Half.AGENT, "load", Stage.LOADING, Signal(self.engine.agent()))
         self.engine.counts()
         scenario.answers(self.engine, long("agent killed loading"))
         scenario.struck(self.engine, loaded=0, failed=1)
@@ -394,7 +394,7 @@ class Faults(Group):
     def agent_saving(self, scenario: Scenario) -> str:
         self.engine.forget()
         request = Request("agent killed saving", prompt(60, 20 * BLOCK + 5))
-        self.engine.after(Half.WORKER, "wait_for_save", Stage.RUNNING, Signal(self.engine.agent()))
+        self.engine.after(Half.AGENT, "save", Stage.RUNNING, Signal(self.engine.agent()))
         self.engine.counts()
         scenario.answers(self.engine, request)
         scenario.struck(self.engine, loaded=0, failed=0)
@@ -405,13 +405,15 @@ class Faults(Group):
         self.engine.forget()
         agent = self.engine.agent()
         waits, goes_on = long("waits for the agent"), Request("goes on", prompt(61, 5 * BLOCK))
-        self.engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(agent, signal.SIGSTOP))
+        self.engine.after(Half.AGENT, "load", Stage.LOADING, Signal(agent, signal.SIGSTOP))
         self.engine.counts()
         self.engine.submit(waits)
         self.engine.until(waits.name, Stage.LOADING)
         try:
             self.engine.submit(goes_on)
             self.engine.until(goes_on.name, Stage.ENDED)
+            # Longer than a worker waits for an answer.
+            time.sleep(1.5)
         finally:
             os.kill(agent, signal.SIGCONT)
         scenario.same(self.engine.settings, self.engine.run(), waits, goes_on)
@@ -426,7 +428,7 @@ class Faults(Group):
             scenario.loads_at_last(engine, long("before"), 20)
             engine.forget()
             engine.counts()
-            engine.after(Half.WORKER, "start_load_kv", Stage.LOADING, Signal(engine.agent()))
+            engine.after(Half.AGENT, "load", Stage.LOADING, Signal(engine.agent()))
             outcome = engine.generate(long("fails"))["fails"]
             if outcome.reason != "error":
                 raise AssertionError(f"expected the request to end with an error: {outcome}")
@@ -717,10 +719,7 @@ class Parallel(Group):
         return "hit from the SSD in the new engine"
 
     def _again(self, scenario: Scenario, name: str) -> None:
-        self.engine.forget()
-        self.engine.counts()
-        scenario.answers(self.engine, long(name))
-        scenario.loads(self.engine, 20)
+        scenario.loads_at_last(self.engine, long(name), 20)
         scenario.clean(self.engine)
 
 

@@ -53,6 +53,7 @@ final class PdPlanCommand implements Callable<Integer> {
       return ExitCode.USAGE;
     }
     List<ProcessPlan> plans = Planner.plan(composition);
+    Planner.notes(composition).forEach(note -> terminal.err().println(file + ": " + note));
     if (json) {
       terminal.out().println(JsonOption.text(asJson(plans)));
     } else {

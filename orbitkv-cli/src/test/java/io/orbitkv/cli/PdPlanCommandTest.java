@@ -80,7 +80,8 @@ class PdPlanCommandTest {
   void fileThatIsNoObjectOrNotThere_isRefused() throws IOException {
     assertThat(plan("[1]").err()).contains("pd.json:1: expected one object");
     assertThat(plan("{} {}").err()).contains("pd.json:1: something follows");
-    assertThat(Invocation.of("pd", "plan", folder.resolve("no.json").toString()).err()).contains("no.json' is not there");
+    assertThat(Invocation.of("pd", "plan", folder.resolve("no.json").toString()).err())
+        .contains("no.json' is not there");
   }
 
   @Test

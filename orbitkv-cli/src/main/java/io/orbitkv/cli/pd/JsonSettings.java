@@ -23,12 +23,6 @@ public final class JsonSettings {
 
   private static final int MAX_BYTES = 1 << 20;
 
-  private static final JsonMapper OF_PEOPLE = JsonMapper.builder()
-      .enable(JsonReadFeature.ALLOW_JAVA_COMMENTS, JsonReadFeature.ALLOW_TRAILING_COMMA)
-      .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
-      .build();
-  private static final JsonMapper OF_PROGRAMS = new JsonMapper();
-
   private JsonSettings() {}
 
   /**
@@ -50,7 +44,11 @@ public final class JsonSettings {
   }
 
   private static Setting.Table table(String file, String text) {
-    try (JsonParser parser = OF_PEOPLE.createParser(text)) {
+    JsonMapper ofPeople = JsonMapper.builder()
+        .enable(JsonReadFeature.ALLOW_JAVA_COMMENTS, JsonReadFeature.ALLOW_TRAILING_COMMA)
+        .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+        .build();
+    try (JsonParser parser = ofPeople.createParser(text)) {
       if (parser.nextToken() != JsonToken.START_OBJECT) {
         throw new RefusedException(file + ":1: expected one object in braces");
       }
@@ -67,7 +65,7 @@ public final class JsonSettings {
 
   /** Returns what a program answered; nothing if it is no JSON. */
   static Optional<Setting> answer(String text) {
-    try (JsonParser parser = OF_PROGRAMS.createParser(text)) {
+    try (JsonParser parser = new JsonMapper().createParser(text)) {
       return parser.nextToken() == null ? Optional.empty() : Optional.of(value(parser));
     } catch (JacksonException e) {
       return Optional.empty();

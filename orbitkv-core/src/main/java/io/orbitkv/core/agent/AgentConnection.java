@@ -19,7 +19,7 @@ final class AgentConnection implements AutoCloseable {
   private final Frames frames;
 
   AgentConnection(SocketChannel channel) {
-    this.frames = new Frames(channel, AgentProtocol.MAX_FRAME_BYTES, true);
+    this.frames = new Frames(channel, AgentProtocol.MAX_FRAME_BYTES);
   }
 
   /**

@@ -15,8 +15,7 @@ import java.time.Duration;
 
 /**
  * The frames of one connection: four bytes of length, big-endian, and a message. There is one buffer, because the two
- * sides take turns: what was received is read before something is written. A peer may be allowed to send frames ahead
- * of its turn; they wait in the socket.
+ * sides take turns: what was received is read before something is written.
  *
  * <p>Used by one thread at a time; any thread may close it, which ends a call under way. Without a limit a call blocks
  * in the channel itself. The first call with a limit makes the channel non-blocking, from when on calls wait in a
@@ -26,7 +25,6 @@ public final class Frames implements AutoCloseable {
 
   private final SocketChannel channel;
   private final int maxBytes;
-  private final boolean ahead;
   private final GrowingBuffer buffer;
   private final PackWriter writer;
   private volatile Selector selector;
@@ -39,21 +37,8 @@ public final class Frames implements AutoCloseable {
    * @param maxBytes most bytes of a message, either way
    */
   public Frames(SocketChannel channel, int maxBytes) {
-    this(channel, maxBytes, false);
-  }
-
-  /**
-   * Takes over a channel.
-   *
-   * @param channel connected and blocking; closed with this
-   * @param maxBytes most bytes of a message, either way
-   * @param ahead whether the peer may send a frame before the last one is answered. It costs a call more for each frame,
-   *     since no more than one is taken out of the socket
-   */
-  public Frames(SocketChannel channel, int maxBytes, boolean ahead) {
     this.channel = channel;
     this.maxBytes = maxBytes;
-    this.ahead = ahead;
     this.buffer = new GrowingBuffer(Math.addExact(Integer.BYTES, maxBytes));
     this.writer = new PackWriter(buffer);
   }
@@ -74,7 +59,7 @@ public final class Frames implements AutoCloseable {
    *
    * @return its message, to be read before the next frame is begun or received
    * @throws EOFException if the other side closed, with no frame begun
-   * @throws MalformedException if it is too long, or broken off, or followed by more from a peer that has to wait
+   * @throws MalformedException if it is too long, or broken off, or followed by more
    */
   public PackReader receive() throws IOException {
     return receive(Deadline.NONE);
@@ -132,9 +117,6 @@ public final class Frames implements AutoCloseable {
   private PackReader receive(Deadline deadline) throws IOException {
     limit(deadline);
     ByteBuffer in = buffer.bytes().clear();
-    if (ahead) {
-      in.limit(Integer.BYTES);
-    }
     while (in.position() < Integer.BYTES) {
       read(in, Integer.BYTES, deadline);
     }
@@ -144,14 +126,9 @@ public final class Frames implements AutoCloseable {
           "frame: expected 1 to " + maxBytes + " bytes, found " + Integer.toUnsignedString(length));
     }
     int end = Integer.BYTES + length;
-    in.limit(in.capacity());
     while (in.position() < end) {
       in = buffer.room(1);
-      if (ahead) {
-        in.limit(Math.min(end, in.capacity()));
-      }
       read(in, end, deadline);
-      in.limit(in.capacity());
     }
     if (in.position() > end) {
       throw new MalformedException("frame: " + (in.position() - end) + " bytes behind it, before it was answered");

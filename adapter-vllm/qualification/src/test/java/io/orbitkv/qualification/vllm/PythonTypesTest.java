@@ -10,7 +10,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The Python of the qualification and of the figures, which types hold together where no engine is needed. */
+/** The Python of the qualification, of the figures and of what runs on a GPU, which types hold together where no engine is needed. */
 class PythonTypesTest {
 
   private static final String SOURCES = "src/test/python";
@@ -24,7 +24,8 @@ class PythonTypesTest {
     assertThat(environment.status()).as(environment.output()).isZero();
     Command types = Command.run(
         List.of(environment.output().strip() + "/bin/python", "-m", "mypy", "--config-file", SOURCES + "/pyproject.toml",
-            "--cache-dir", folder + "/mypy", SOURCES + "/qualification", SOURCES + "/figures", SOURCES + "/pd"),
+            "--cache-dir", folder + "/mypy", SOURCES + "/qualification", SOURCES + "/figures", SOURCES + "/pd",
+            SOURCES + "/gpu"),
         Map.of("MYPYPATH", SOURCES), Duration.ofMinutes(5), folder);
     assertThat(types.status()).as(types.output()).isZero();
   }

@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A value in a file, and the line that it begins in, from 1. Also what a process answers, for which lines mean little. */
+/** A value in a file, and the line that it begins in, from 1. Also what a process answers, where lines mean little. */
 public sealed interface Setting {
 
   /** Returns the line. */

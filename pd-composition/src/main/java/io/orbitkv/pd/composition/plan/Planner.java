@@ -1,7 +1,9 @@
 package io.orbitkv.pd.composition.plan;
 
 import io.orbitkv.api.RefusedException;
+import io.orbitkv.pd.composition.CacheMode;
 import io.orbitkv.pd.composition.Composition;
+import io.orbitkv.pd.composition.Engine;
 import io.orbitkv.pd.composition.NixlTransport;
 import io.orbitkv.pd.composition.QueueTransport;
 import io.orbitkv.pd.composition.rule.Rules;
@@ -23,5 +25,13 @@ public final class Planner {
       case NixlTransport nixl -> VllmPlan.of(composition, nixl);
       case QueueTransport queues -> SglangPlan.of(composition, queues);
     };
+  }
+
+  /** Returns what an operator has to know of a plan, a line each. */
+  public static List<String> notes(Composition composition) {
+    boolean isLinked = composition.workers().stream().anyMatch(worker -> worker.mode() != CacheMode.OFF);
+    return composition.engine() == Engine.SGLANG && isLinked
+        ? List.of("OrbitKV's linker of this version refuses to start with --disaggregation-mode: this is a candidate")
+        : List.of();
   }
 }

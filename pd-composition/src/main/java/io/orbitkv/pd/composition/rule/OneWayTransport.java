@@ -5,8 +5,8 @@ import io.orbitkv.pd.composition.NixlTransport;
 import java.util.List;
 
 /**
- * With {@code bidirectional_kv_xfer} NIXL answers prefill's lookups too, and MultiConnector gives a request to the first
- * child that has anything, so that one of the two caches never loads. Decode then also keeps pages for
+ * With {@code bidirectional_kv_xfer} NIXL answers prefill's lookups too, and MultiConnector gives a request to the
+ * first child that has anything, so that one of the two caches never loads. Decode then also keeps pages for
  * {@code decoder_kv_blocks_ttl}, which nothing here bounds.
  *
  * <p>{@code nixl/pull_scheduler.py: get_num_new_matched_tokens}, {@code multi_connector.py} of vLLM 0.31.0.

@@ -5,7 +5,7 @@ import io.orbitkv.pd.composition.Composition;
 import io.orbitkv.pd.composition.Role;
 import java.util.List;
 
-/** Prefill is where a restored prefix is not computed. One that restores or saves only is no prefill of this profile. */
+/** Prefill is where a restored prefix is not computed. One that only restores or only saves is not of this profile. */
 record PrefillReadsAndWrites() implements Rule {
 
   @Override

@@ -6,7 +6,7 @@ import io.orbitkv.pd.composition.Role;
 import io.orbitkv.pd.composition.Worker;
 import java.util.List;
 
-/** Decode restores nothing, so what it saves is for prefill workers at the same Manager. Elsewhere nobody looks for it. */
+/** Decode restores nothing: what it saves is for prefill workers at the same Manager. Elsewhere nobody looks for it. */
 record SavesAreFound() implements Rule {
 
   @Override

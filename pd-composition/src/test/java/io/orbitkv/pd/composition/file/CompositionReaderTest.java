@@ -46,7 +46,8 @@ class CompositionReaderTest {
     assertThat(decode.scope()).isEqualTo("d");
     assertThat(decode.manager()).contains(Path.of("/run/orbitkv/manager.sock"));
     assertThat(decode.managerHttp()).contains(URI.create("http://10.0.0.1:9470"));
-    assertThat(decode.options()).containsExactly(Map.entry("--max-model-len", "4096"), Map.entry("--enforce-eager", ""));
+    assertThat(decode.options())
+        .containsExactly(Map.entry("--max-model-len", "4096"), Map.entry("--enforce-eager", ""));
     assertThat(decode.environment()).containsExactly(Map.entry("A", "b"));
     assertThat(read.router().options()).containsExactly(Map.entry("--policy", "round_robin"));
   }

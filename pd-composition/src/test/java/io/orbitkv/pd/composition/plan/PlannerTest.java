@@ -89,6 +89,12 @@ class PlannerTest {
   }
 
   @Test
+  void sglang_isNotedAsACandidate() {
+    assertThat(Planner.notes(Draft.sglang().composition())).singleElement().asString().contains("candidate");
+    assertThat(Planner.notes(Draft.vllm().composition())).isEmpty();
+  }
+
+  @Test
   void unsafeComposition_isNotPlanned() {
     Draft draft = Draft.vllm().set("transport.mode", "push");
     assertThatThrownBy(() -> Planner.plan(draft.composition())).isInstanceOf(RefusedException.class)

@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The released engines read what is planned, with their own parsers, in the environments that {@code .ci} makes once. */
+/** The released engines read what is planned with their own parsers, in environments that {@code .ci} makes once. */
 class ReleasedEnginesTest {
 
   private static final int LIMIT_MINUTES = 10;

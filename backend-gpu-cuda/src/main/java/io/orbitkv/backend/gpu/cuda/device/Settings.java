@@ -28,10 +28,20 @@ import java.util.TreeSet;
  * @param drainLimit how long a transfer may take before nothing is known of it
  */
 record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int streams, int kernelBlocks,
-    Duration yield, Optional<ByteSize> saveRate, long savePortion, int savePortions, int checksumThreads, long pinChunk, Duration drainLimit) {
+    Duration yield, Optional<ByteSize> saveRate, long savePortion, int savePortions, int checksumThreads,
+    long pinChunk, Duration drainLimit) {
 
   private static final Set<String> NAMES = Set.of("driver", "loads", "saves", "bands", "streams", "kernel-blocks",
       "yield-millis", "save-rate", "save-portion", "save-portions", "checksum-threads", "pin-chunk", "drain-seconds");
+
+  /**
+   * An engine exchanges small copies with its GPU in each step, and they wait behind those of saves. Measured on an
+   * H200, p99 of vLLM's steps of 5.3 ms with one request while saves never end: +19 to 25 % as fast as the bus takes
+   * them in portions of 32 MiB, +1.6 % with this in portions of 4 MiB. That engine computes 5 GB/s of blocks at most.
+   */
+  private static final String SAVE_RATE = "12GiB";
+
+  private static final String NONE = "none";
 
   private static final int MAX_BANDS = 512;
   private static final int MAX_STREAMS = 16;
@@ -49,7 +59,7 @@ record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int st
     if (!unknown.isEmpty()) {
       throw new RefusedException("device cuda has the settings " + new TreeSet<>(NAMES) + ", found " + unknown);
     }
-    String rate = settings.get("save-rate");
+    String rate = settings.getOrDefault("save-rate", SAVE_RATE);
     return new Settings(
         settings.getOrDefault("driver", Driver.LIBRARY),
         mode(settings, "loads"),
@@ -58,8 +68,8 @@ record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int st
         number(settings, "streams", 8, MAX_STREAMS),
         number(settings, "kernel-blocks", 4, MAX_KERNEL_BLOCKS),
         Duration.ofMillis(number(settings, "yield-millis", 0, 2, MAX_YIELD_MILLIS)),
-        rate == null ? Optional.empty() : Optional.of(size("save-rate", rate, MIN_PIN_CHUNK)),
-        size("save-portion", settings.getOrDefault("save-portion", "32MiB"), MIN_PIN_CHUNK).bytes(),
+        rate.equals(NONE) ? Optional.empty() : Optional.of(size("save-rate", rate, MIN_PIN_CHUNK)),
+        size("save-portion", settings.getOrDefault("save-portion", "4MiB"), MIN_PIN_CHUNK).bytes(),
         number(settings, "save-portions", 3, MAX_SAVE_PORTIONS),
         number(settings, "checksum-threads", defaultThreads(), MAX_THREADS),
         size("pin-chunk", settings.getOrDefault("pin-chunk", "256MiB"), MIN_PIN_CHUNK).bytes(),

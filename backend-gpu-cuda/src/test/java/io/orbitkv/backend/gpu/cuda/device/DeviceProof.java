@@ -428,9 +428,10 @@ final class DeviceProof {
     }
   }
 
-  /** Saves do not give way here: both directions are wanted at once. */
+  /** Saves do not give way here, and are not held back: both directions are wanted at once. */
   private Map<String, String> settings(String way) {
-    Map<String, String> settings = new HashMap<>(Map.of("loads", way, "saves", way, "yield-millis", "0"));
+    Map<String, String> settings = new HashMap<>(Map.of("loads", way, "saves", way, "yield-millis", "0",
+        "save-rate", "none", "save-portion", "32MiB"));
     String more = System.getProperty("orbitkv.proof.settings", "");
     for (String setting : more.split(",")) {
       if (!setting.isEmpty()) {
