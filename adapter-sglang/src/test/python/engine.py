@@ -258,14 +258,15 @@ class Engine:
             assert time.monotonic() < end, "saves have not ended"
             time.sleep(0.005)
 
-    def await_cache(self, limit_s: float = 60.0) -> None:
+    def await_cache(self, limit_s: float = 180.0) -> None:
         """Waits until lookups reach a cache."""
         end = time.monotonic() + limit_s
         while not (self.linker._transfers.ready and self.linker._lookups._introduction.adapter is not None):
             assert time.monotonic() < end, "the agent is not there"
             time.sleep(0.05)
         # A machine that does much else at the same time is not what is tried here.
-        self.linker._lookups._introduction.adapter._deadline_s = 5.0
+        introduction = self.linker._lookups._introduction
+        introduction.adapter._deadline_s = introduction.client._deadline_s = 5.0
 
     def counters(self) -> dict[str, int]:
         """Returns what the adapter counts."""

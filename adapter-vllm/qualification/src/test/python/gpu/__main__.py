@@ -176,9 +176,10 @@ class Trial:
         found = node.run()[decoding.name]
         counts = node.counts()
         same = sum(one == another for one, another in zip(expected.tokens, found.tokens))
-        print(f"beside {len(others)} requests that were loaded, {int(counts.connector.get('loaded_bytes', 0)):,} bytes, "
-              f"and {len(fresh)} that were computed and saved: {same} of {len(expected.tokens)} tokens as of the engine "
-              "alone, which ran it by itself", flush=True)
+        loaded = int(counts.connector.get("loaded_bytes", 0))
+        print(f"beside {len(others)} requests that were loaded, {loaded:,} bytes, and {len(fresh)} that were computed and "
+              f"saved: {same} of {len(expected.tokens)} tokens as of the engine alone, which ran it by itself",
+              flush=True)
         node.settle()
         self._print_replays(node, "graphs replayed in these")
 
@@ -257,7 +258,8 @@ class Trial:
                     self._require(external >= length, f"vLLM's offloading supplied {external} of {length} tokens")
                     put("offload", seconds)
             print(f"{length}: " + ", ".join(
-                f"{way} {self._milliseconds(values)}" for (of, way), values in times.items() if of == length), flush=True)
+                f"{way} {self._milliseconds(values)}" for (of, way), values in times.items() if of == length),
+                flush=True)
         # Until what is only in memory is on the SSD too: a Manager that is stopped does not write for long.
         time.sleep(1 if self._small else 10)
         self.manager.stop()
@@ -277,8 +279,8 @@ class Trial:
         for length in self._lengths:
             cells = [self._milliseconds(times.get((length, way), []))
                      for way in ("computed", "computed with OrbitKV", "own", "memory", "SSD", "offload")]
-            print(f"| {length:,} tokens | {' | '.join(cells)} | {length // self._block * self._block_bytes / 2**20:,.0f}"
-                  " MiB |", flush=True)
+            size = length // self._block * self._block_bytes / 2**20
+            print(f"| {length:,} tokens | {' | '.join(cells)} | {size:,.0f} MiB |", flush=True)
 
     def _loaded_time(self, engine: GpuEngine, request: Request, length: int) -> float:
         engine.counts()
@@ -287,7 +289,8 @@ class Trial:
         loaded = int(counts.connector.get("loaded_bytes", 0))
         expected = length // self._block * self._block_bytes
         # The block behind the prefix may have been saved since.
-        self._require(expected <= loaded <= expected + self._block_bytes, f"loaded {loaded} bytes of {expected} in {seconds:.3f} s; {counts}")
+        self._require(expected <= loaded <= expected + self._block_bytes,
+                      f"loaded {loaded} bytes of {expected} in {seconds:.3f} s; {counts}")
         return seconds
 
     @staticmethod
@@ -304,7 +307,9 @@ class Trial:
     def decode(self) -> None:
         """What saves without end do to steps that decode."""
         alone, own = self.engines["alone"], self.engines["own"]
-        ways = [("no cache", alone, False), ("nothing to save but its own", own, False), ("saves without end", own, True)]
+        ways = [
+            ("no cache", alone, False), ("nothing to save but its own", own, False), ("saves without end", own, True),
+        ]
         ways += [(f"saves without end, {name}", engine, True) for name, engine in self.engines.items() if "=" in name]
         print("| decoding | | steps | p50 ms | p90 ms | p99 ms | longest ms | saved GB/s | p99 in rounds ms |")
         print("|---|---|---:|---:|---:|---:|---:|---:|---|")
@@ -371,8 +376,8 @@ class Trial:
             print(f"| {name} | {self._span(rates['alone'])} | {self._span(rates['node'])} | "
                   f"{statistics.median(kept):.2%} ({min(kept):.2%} to {max(kept):.2%}) |", flush=True)
             steps, taken, inside = node.connector_time(*(self._request(prompt, tokens) for _ in range(count)))
-            print(f"inside the connector's calls: {inside / steps * 1e6:,.0f} us of a step's {taken / steps * 1e6:,.0f} us",
-                  flush=True)
+            print(f"inside the connector's calls: {inside / steps * 1e6:,.0f} us of a step's "
+                  f"{taken / steps * 1e6:,.0f} us", flush=True)
             node.settle()
 
     def restart(self) -> None:
@@ -414,7 +419,7 @@ def main() -> int:
     """Measures and prints."""
     parser = argparse.ArgumentParser(prog="gpu", description=__doc__)
     parser.add_argument("--path", action="append", required=True, help="a folder of OrbitKV's packages")
-    parser.add_argument("--command", type=shlex.split, help="what starts orbitkv; the wheel's own unless said otherwise")
+    parser.add_argument("--command", type=shlex.split, help="what starts orbitkv, if not the wheel's command")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--engines", nargs="+", default=["alone", "node", "own", "offload"],
                         help="also settings of a GPU, as save-portion=8MiB,save-portions=1: like 'own', with these")

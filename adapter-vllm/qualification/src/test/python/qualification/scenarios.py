@@ -719,10 +719,7 @@ class Parallel(Group):
         return "hit from the SSD in the new engine"
 
     def _again(self, scenario: Scenario, name: str) -> None:
-        self.engine.forget()
-        self.engine.counts()
-        scenario.answers(self.engine, long(name))
-        scenario.loads(self.engine, 20)
+        scenario.loads_at_last(self.engine, long(name), 20)
         scenario.clean(self.engine)
 
 

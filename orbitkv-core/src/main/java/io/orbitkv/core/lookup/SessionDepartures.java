@@ -15,9 +15,6 @@ import java.util.function.Supplier;
  */
 public final class SessionDepartures implements Supplier<Departures> {
 
-  /** What is returned when nothing was heard of. */
-  public static final Departures NONE = new Departures(Departures.NO_CURSOR, false, List.of());
-
   /** A router is told this much later, and the cache is not asked in every step. */
   static final long PAUSE_NANOS = 100_000_000;
 
@@ -27,7 +24,7 @@ public final class SessionDepartures implements Supplier<Departures> {
   private final LongSupplier clock;
 
   // Guarded by this.
-  private Departures heard = NONE;
+  private Departures heard = none();
   private boolean asked;
   private boolean underWay;
   private long askedAt;
@@ -51,11 +48,16 @@ public final class SessionDepartures implements Supplier<Departures> {
     this.clock = clock;
   }
 
+  /** Returns what there is to tell when nothing was heard of. */
+  public static Departures none() {
+    return new Departures(Departures.NO_CURSOR, false, List.of());
+  }
+
   /** Returns what was heard of since the last call, and asks again if that was done a while ago. */
   @Override
   public synchronized Departures get() {
     Departures news = heard;
-    heard = NONE;
+    heard = none();
     long now = clock.getAsLong();
     if (!underWay && (!asked || now - askedAt >= PAUSE_NANOS)) {
       asked = true;
@@ -67,7 +69,7 @@ public final class SessionDepartures implements Supplier<Departures> {
   }
 
   private void ask() {
-    Departures news = NONE;
+    Departures news = none();
     try {
       Optional<Session> session = sessions.get();
       if (session.isPresent()) {

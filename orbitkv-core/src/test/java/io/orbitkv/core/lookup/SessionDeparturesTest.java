@@ -41,11 +41,11 @@ class SessionDeparturesTest {
   @Test
   void whatHasLeft_isHeardByTheNextCall_once() throws InterruptedException {
     session.departures = new Departures(7, true, List.of());
-    assertThat(departures.get()).isEqualTo(SessionDepartures.NONE);
+    assertThat(departures.get()).isEqualTo(SessionDepartures.none());
     settleThread();
     assertThat(departures.get()).as("nothing was told to be there before")
         .isEqualTo(new Departures(7, false, List.of()));
-    assertThat(departures.get()).isEqualTo(SessionDepartures.NONE);
+    assertThat(departures.get()).isEqualTo(SessionDepartures.none());
     settleThread();
     assertThat(session.calls).containsExactly("departures 0");
   }
@@ -73,7 +73,7 @@ class SessionDeparturesTest {
     departures.get();
     settleThread();
     now.addAndGet(SessionDepartures.PAUSE_NANOS);
-    assertThat(departures.get()).isEqualTo(SessionDepartures.NONE);
+    assertThat(departures.get()).isEqualTo(SessionDepartures.none());
     settleThread();
     assertThat(session.calls).containsExactly("departures 0", "departures 0");
   }
@@ -83,6 +83,6 @@ class SessionDeparturesTest {
     SessionDepartures none = new SessionDepartures(thread, Optional::empty, faults, now::get);
     none.get();
     settleThread();
-    assertThat(none.get()).isEqualTo(SessionDepartures.NONE);
+    assertThat(none.get()).isEqualTo(SessionDepartures.none());
   }
 }

@@ -11,7 +11,7 @@ public sealed interface LinkerReply {
 
   /** What is known of the blocks behind those that the engine has. */
   enum Standing {
-    /** None can be restored: compute them. */
+    /** None can be restored: compute them. The rank is not interested any more. */
     NONE,
     /** Some may be there soon: let the request wait, and ask again in the next pass. */
     PENDING,

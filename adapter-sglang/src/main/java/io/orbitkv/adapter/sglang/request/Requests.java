@@ -107,7 +107,13 @@ public final class Requests implements AutoCloseable {
       requests.put(lookup.request(), request);
     }
     request.renew(rank, now);
-    return answer(request, lookup.ownBlocks(), now);
+    Matched answer = answer(request, lookup.ownBlocks(), now);
+    // A rank that was told that there is nothing does not come back for it.
+    if (answer.standing() == Standing.NONE && request.giveUp(rank) && request.state() == RequestState.HELD) {
+      requests.remove(lookup.request());
+      end(request);
+    }
+    return answer;
   }
 
   private Matched answer(EngineRequest request, int ownBlocks, long now) {
@@ -153,7 +159,6 @@ public final class Requests implements AutoCloseable {
     };
   }
 
-  /** The lease stays for as long as a rank may ask for it: one may have fewer blocks of its own soon. */
   private static Matched held(EngineRequest request, int ownBlocks) {
     Hold hold = request.hold();
     int behind = hold.blocks() - ownBlocks;

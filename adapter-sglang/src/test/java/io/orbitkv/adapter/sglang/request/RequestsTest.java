@@ -98,9 +98,14 @@ class RequestsTest {
   @Test
   void ownBlocksBeyondTheLease_areNoHit() {
     cache.inMemory = 4;
+    look(1, "a", 2, chain(1, 6));
     assertThat(look(0, "a", 4, chain(1, 6)).standing()).isEqualTo(Standing.NONE);
-    // They may be evicted, and the lease be worth something again.
-    assertThat(look(0, "a", 2, chain(1, 6))).isEqualTo(new Matched(Standing.HIT, 2, 1));
+    assertThat(cache.heldNow()).isOne();
+    // The last rank that was told of the lease has no use for it either.
+    assertThat(look(1, "a", 5, chain(1, 6)).standing()).isEqualTo(Standing.NONE);
+    assertThat(cache.heldNow()).isZero();
+    // They may be evicted, and what is stored be worth something again.
+    assertThat(look(0, "a", 2, chain(1, 6))).isEqualTo(new Matched(Standing.HIT, 2, 2));
   }
 
   @Test

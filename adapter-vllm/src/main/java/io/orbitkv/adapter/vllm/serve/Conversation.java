@@ -158,7 +158,7 @@ final class Conversation implements Conversations.Conversation {
           new SessionQuestions(endpoint.cacheThread(), attachment::session, endpoint.faults(), System::nanoTime);
       Supplier<Departures> departures = attach.departures()
           ? new SessionDepartures(endpoint.cacheThread(), questions::session, endpoint.faults(), System::nanoTime)
-          : () -> SessionDepartures.NONE;
+          : SessionDepartures::none;
       requests =
           new Requests(spec, questions, departures, endpoint.numbers(), System::nanoTime, new SecureRandom());
     }

@@ -21,7 +21,7 @@ final class Scheduler {
 
   final FakeQuestions cache = new FakeQuestions();
   /** What the next plan is to tell. */
-  Departures departures = SessionDepartures.NONE;
+  Departures departures = SessionDepartures.none();
   final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 500);
   final Requests requests;
 
@@ -36,7 +36,7 @@ final class Scheduler {
 
   private Departures heard() {
     Departures heard = departures;
-    departures = SessionDepartures.NONE;
+    departures = SessionDepartures.none();
     return heard;
   }
 

@@ -28,15 +28,16 @@ import java.util.TreeSet;
  * @param drainLimit how long a transfer may take before nothing is known of it
  */
 record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int streams, int kernelBlocks,
-    Duration yield, Optional<ByteSize> saveRate, long savePortion, int savePortions, int checksumThreads, long pinChunk, Duration drainLimit) {
+    Duration yield, Optional<ByteSize> saveRate, long savePortion, int savePortions, int checksumThreads,
+    long pinChunk, Duration drainLimit) {
 
   private static final Set<String> NAMES = Set.of("driver", "loads", "saves", "bands", "streams", "kernel-blocks",
       "yield-millis", "save-rate", "save-portion", "save-portions", "checksum-threads", "pin-chunk", "drain-seconds");
 
   /**
-   * An engine exchanges small copies with its GPU in each step, and they wait behind those of saves. Measured on an H200,
-   * p99 of vLLM's steps with one request of 5.3 ms while saves never end: +19 to 25 % as fast as the bus takes them in
-   * portions of 32 MiB, +1.6 % with these. The engine computes 5 GB/s of blocks there at most.
+   * An engine exchanges small copies with its GPU in each step, and they wait behind those of saves. Measured on an
+   * H200, p99 of vLLM's steps of 5.3 ms with one request while saves never end: +19 to 25 % as fast as the bus takes
+   * them in portions of 32 MiB, +1.6 % with this in portions of 4 MiB. That engine computes 5 GB/s of blocks at most.
    */
   private static final String SAVE_RATE = "12GiB";
 
