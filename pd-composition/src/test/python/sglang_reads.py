@@ -13,6 +13,8 @@ from typing import Any
 from sglang.srt.environ import envs
 from sglang.srt.server_args import ServerArgs
 
+from orbitkv_sglang.settings import Settings
+
 # What rules say of the release.
 _DEFAULTS = {
     "SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE": True,
@@ -29,7 +31,8 @@ def read(plan: dict[str, Any]) -> None:
     assert (python, module) == ("python3", "sglang.launch_server"), plan["command"]
     parser = argparse.ArgumentParser(exit_on_error=False)
     ServerArgs.add_cli_args(parser)
-    parser.parse_args(words)
+    arguments = parser.parse_args(words)
+    Settings.parse(arguments.hicache_storage_backend_extra_config)
     for name, value in plan["environment"].items():
         variable = getattr(envs, name)
         variable.parse(value)

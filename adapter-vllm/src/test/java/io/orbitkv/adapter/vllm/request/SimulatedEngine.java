@@ -188,6 +188,7 @@ final class SimulatedEngine {
       // Another connector was asked first, and has all of it. This one hears of pages, and of nothing to load.
       request.external = 0;
       request.since = generation;
+      request.savedTo = 0;
       request.status = Status.TRANSFERRED;
       next.allocate(request.id, 0, request.pages);
       return;
@@ -335,7 +336,10 @@ final class SimulatedEngine {
   }
 
   private void reset() {
-    flush(Map.of());
+    do {
+      flush(Map.of());
+      // Also the ends of saves that the connector did not start: their pages were not the request's any more.
+    } while (!next.savesEnded.isEmpty());
     boolean idle = loads.isEmpty() && saves.isEmpty() && scheduler.cache.underWay() == 0;
     assertThat(scheduler.requests.reset()).isEqualTo(idle);
     if (idle) {

@@ -33,8 +33,6 @@ final class VllmCheck {
     String text = metrics instanceof Answer.Said said && said.status() == 200 ? said.body() : "";
     findings.add(Finding.of(whose + "block_size", label(text, "block_size"),
         Integer.toString(composition.cache().blockTokens()), RESTART));
-    findings.add(Finding.of(whose + "kv_cache_layout", label(text, "kv_cache_layout"), "LBHNC",
-        "take VLLM_KV_CACHE_LAYOUT out of its environment, and " + RESTART));
     findings.add(has(whose + "NixlConnector", text, "vllm:nixl_", true));
     findings.add(has(whose + "OrbitKvConnector", text, "vllm:orbitkv_", worker.mode() != CacheMode.OFF));
     return findings;

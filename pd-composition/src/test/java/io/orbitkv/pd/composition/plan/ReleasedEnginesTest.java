@@ -21,7 +21,8 @@ import org.junit.jupiter.api.io.TempDir;
 class ReleasedEnginesTest {
 
   private static final int LIMIT_MINUTES = 10;
-  private static final String ADAPTER = "../adapter-vllm/src/main/python:../orbitkv-core/src/main/python";
+  private static final String ADAPTER = "../adapter-vllm/src/main/python:../adapter-sglang/src/main/python"
+      + ":../orbitkv-core/src/main/python";
 
   @TempDir
   private Path folder;
