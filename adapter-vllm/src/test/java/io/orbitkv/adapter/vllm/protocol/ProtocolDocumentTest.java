@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.identity.EngineStatement;
 import java.io.IOException;
 import java.lang.reflect.ParameterizedType;
 import java.lang.reflect.RecordComponent;
@@ -44,8 +45,9 @@ class ProtocolDocumentTest {
 
   @Test
   void everyPartIsListedWithItsFields() throws IOException {
-    List<String> expected = Stream.of(SchedulerRequest.class, SchedulerReply.class)
-        .flatMap(side -> parts(side))
+    // A fact is a part that all adapters have in common.
+    List<String> expected = Stream.concat(Stream.of(EngineStatement.Fact.class),
+            Stream.of(SchedulerRequest.class, SchedulerReply.class).flatMap(side -> parts(side)))
         .map(part -> "`" + part.getSimpleName() + "` | " + fields(part))
         .toList();
     assertThat(PART.matcher(document()).results().map(match -> match.group(1)))
