@@ -413,7 +413,7 @@ class Faults(Group):
             self.engine.submit(goes_on)
             self.engine.until(goes_on.name, Stage.ENDED)
             # Longer than a worker waits for an answer.
-            time.sleep(1.5)
+            time.sleep(3.0)
         finally:
             os.kill(agent, signal.SIGCONT)
         scenario.same(self.engine.settings, self.engine.run(), waits, goes_on)
