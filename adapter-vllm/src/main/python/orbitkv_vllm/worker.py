@@ -72,11 +72,11 @@ class Introduction:
             if client is None:
                 namespace = self._adapter.namespace()
                 client = None if namespace is None else self._connect(namespace)
-            elif client.connect(deadline_s=_INTRODUCTION_S):
+            if client is not None and client.connect(deadline_s=_INTRODUCTION_S):
                 self._client = client
                 break
-            else:
-                self._closing.wait(_PAUSE_S)
+            # The engine computes meanwhile, and the agent reads files: neither is to wait for a thread that only asks.
+            self._closing.wait(_PAUSE_S)
         self._adapter.close()
 
 

@@ -24,7 +24,8 @@ from qualification.server import Server
 
 CONNECTOR_MODULE = "orbitkv_vllm.connector"
 START_LIMIT = 120.0
-ATTACH_LIMIT = 60.0
+# Ranks that wait for each other turn round, and leave little of a small machine to the start of their agents.
+ATTACH_LIMIT = 180.0
 COMMAND_LIMIT = 120.0
 MANAGER_LIMIT = 120.0
 
