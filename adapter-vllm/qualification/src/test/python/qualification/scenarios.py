@@ -479,7 +479,6 @@ class Identity(Group):
             "a changed weight": replace(self.settings, model=self._changed),
             "another dtype": replace(self.settings, dtype="bfloat16"),
             "another block size": replace(self.settings, block_tokens=64),
-            "another degree of tensor parallelism": replace(self.settings, ranks=2),
             "another scope": replace(self.settings, connector={**(self.settings.connector or {}), "scope": "other"}),
         }
         for name, settings in others.items():
@@ -815,10 +814,13 @@ def run(bench: Bench, into: Run, only: Sequence[str]) -> None:
         AsyncScheduling(bench, into, model),
         Hosted(bench, into, model),
         Events(bench, into, model),
-        Parallel(bench, into, model),
         Selection(bench, into, model),
         Deployed(bench, into, model),
     ]
+    if Parallel.__name__ in only:
+        # Ranks of a CPU turn round while they wait for each other. With fewer processors than those and their agents need,
+        # agents have been seen to take minutes to start; so this is not part of every build.
+        groups.append(Parallel(bench, into, model))
     for group in groups:
         name = type(group).__name__
         if not only or name in only:
