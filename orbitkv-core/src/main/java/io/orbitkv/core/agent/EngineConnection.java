@@ -147,12 +147,7 @@ final class EngineConnection {
   }
 
   private static AgentReply refusal(OrbitKvException e) {
-    Reply.Refusal refusal = switch (e) {
-      case RefusedException _ -> Reply.Refusal.REFUSED;
-      case UnavailableException _ -> Reply.Refusal.UNAVAILABLE;
-      default -> Reply.Refusal.CLOSED;
-    };
-    return new AgentReply.Refused(refusal, e.getMessage());
+    return new AgentReply.Refused(Reply.Refusal.of(e), e.getMessage());
   }
 
   private AgentReply greet(AgentRequest.Hello hello) {

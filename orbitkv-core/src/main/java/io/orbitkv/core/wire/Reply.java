@@ -1,7 +1,10 @@
 package io.orbitkv.core.wire;
 
 import io.orbitkv.api.CacheStats;
+import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.api.RefusedException;
+import io.orbitkv.api.UnavailableException;
 
 /** A Manager's answer to one {@link Request}. */
 public sealed interface Reply {
@@ -15,7 +18,16 @@ public sealed interface Reply {
     /** What it is about has ended. */
     CLOSED,
     /** It belongs to a registration that another has replaced, or that lost a member: register again. */
-    SUPERSEDED
+    SUPERSEDED;
+
+    /** Returns how an error is told to whoever asked for what led to it. */
+    public static Refusal of(OrbitKvException error) {
+      return switch (error) {
+        case RefusedException _ -> REFUSED;
+        case UnavailableException _ -> UNAVAILABLE;
+        default -> CLOSED;
+      };
+    }
   }
 
   /** How a query stands, as {@link io.orbitkv.api.Answer} has it. */

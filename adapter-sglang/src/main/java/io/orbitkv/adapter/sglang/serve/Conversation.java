@@ -9,7 +9,6 @@ import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.SessionSpec;
 import io.orbitkv.api.ShardLayout;
-import io.orbitkv.api.UnavailableException;
 import io.orbitkv.core.adapter.Conversations;
 import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.identity.EngineStatement;
@@ -81,12 +80,7 @@ final class Conversation implements Conversations.Conversation {
   }
 
   private static LinkerReply refusal(OrbitKvException e) {
-    Reply.Refusal refusal = switch (e) {
-      case RefusedException _ -> Reply.Refusal.REFUSED;
-      case UnavailableException _ -> Reply.Refusal.UNAVAILABLE;
-      default -> Reply.Refusal.CLOSED;
-    };
-    return new LinkerReply.Refused(refusal, e.getMessage());
+    return new LinkerReply.Refused(Reply.Refusal.of(e), e.getMessage());
   }
 
   private LinkerReply greet(LinkerRequest.Hello hello) {

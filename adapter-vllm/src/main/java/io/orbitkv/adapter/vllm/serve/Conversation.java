@@ -12,7 +12,6 @@ import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.SessionSpec;
 import io.orbitkv.api.ShardLayout;
-import io.orbitkv.api.UnavailableException;
 import io.orbitkv.core.adapter.Conversations;
 import io.orbitkv.core.adapter.SchedulerAttachment;
 import io.orbitkv.core.client.Membership;
@@ -97,12 +96,7 @@ final class Conversation implements Conversations.Conversation {
   }
 
   private static SchedulerReply refusal(OrbitKvException e) {
-    Reply.Refusal refusal = switch (e) {
-      case RefusedException _ -> Reply.Refusal.REFUSED;
-      case UnavailableException _ -> Reply.Refusal.UNAVAILABLE;
-      default -> Reply.Refusal.CLOSED;
-    };
-    return new SchedulerReply.Refused(refusal, e.getMessage());
+    return new SchedulerReply.Refused(Reply.Refusal.of(e), e.getMessage());
   }
 
   private SchedulerReply greet(SchedulerRequest.Hello hello) {
