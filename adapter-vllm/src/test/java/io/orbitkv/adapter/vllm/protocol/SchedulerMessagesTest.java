@@ -179,7 +179,7 @@ class SchedulerMessagesTest {
 
   @Test
   void arrayThatStatesMoreThanTheFrameHas_isMalformedBeforeMemoryIsTaken() {
-    byte[] step = HexFormat.of().parseHex("9705dd7fffffff");
+    byte[] step = HexFormat.of().parseHex("9805dd7fffffff");
     assertThatThrownBy(() -> readRequest(step)).isInstanceOf(MalformedException.class)
         .hasMessageStartingWith("Step.allocated: expected 2147483647 bytes");
   }
