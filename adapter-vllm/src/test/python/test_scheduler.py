@@ -357,6 +357,52 @@ class SchedulerTest(unittest.TestCase):
         self.assertEqual(set(), self.fake.stored)
         engine.require_empty()
 
+    def test_an_answer_is_saved_some_blocks_at_a_time_and_the_rest_at_its_end(self) -> None:
+        engine = self.engine()
+        request = engine.add(_PROMPT, limit=6 * BLOCK)
+        engine.run()
+        engine.settle(4)
+        saves = [(save.first_block, len(save.pages)) for save in engine.workers.ranks[0].new_saves]
+        self.assertEqual([(0, _BLOCKS), (_BLOCKS, 4), (_BLOCKS + 4, 2)], saves)
+        self.assertEqual(set(request.block_hashes[: _BLOCKS + 6]), self.fake.stored)
+        engine.require_empty()
+
+    def test_no_step_tells_of_the_answers_of_all_requests(self) -> None:
+        engine = self.engine(blocks=128)
+        for number in range(8):
+            engine.add([token + number for token in _PROMPT], limit=5 * BLOCK)
+        for _ in range(5 * BLOCK - 1):
+            engine.step()
+        told = [len(step.advanced) for step in self.fake.of(messages.Step)]
+        # Prompts as they are computed, and then one a step.
+        self.assertEqual(8 + 8, sum(told))
+        self.assertEqual([1] * 8, [count for count in told if count][-8:])
+        engine.run()
+        engine.settle(4)
+        engine.require_empty()
+
+    def test_what_an_aborted_request_was_not_asked_for_is_not_held(self) -> None:
+        engine = self.engine()
+        request = engine.add(_PROMPT, limit=3 * BLOCK)
+        engine.settle(2 * BLOCK + 2)
+        engine.abort(request)
+        engine.settle(4)
+        self.assertEqual(set(request.block_hashes[:_BLOCKS]), self.fake.stored)
+        engine.require_empty()
+
+    def test_ends_of_saves_are_told_with_what_comes_next_or_after_a_while(self) -> None:
+        engine = self.engine()
+        engine.step_s = 0.01
+        engine.add(_PROMPT, limit=3 * BLOCK)
+        engine.settle(3)
+        self.assertEqual([], [step for step in self.fake.of(messages.Step) if step.saves_ended])
+        engine.settle(6)
+        (ends,) = [step.saves_ended for step in self.fake.of(messages.Step) if step.saves_ended]
+        self.assertEqual([_BLOCKS], [end.blocks for end in ends])
+        engine.run()
+        engine.settle(4)
+        engine.require_empty()
+
     def test_blocks_of_generated_tokens_are_saved_when_they_are_confirmed(self) -> None:
         engine = self.engine()
         request = engine.add(_PROMPT, limit=3 * BLOCK)
@@ -367,14 +413,14 @@ class SchedulerTest(unittest.TestCase):
         engine.require_empty()
 
     def test_a_preempted_request_starts_over_and_is_loaded(self) -> None:
-        engine = self.engine(blocks=20)
-        first = engine.add(_PROMPT, limit=8 * BLOCK)
-        second = engine.add([token + 1 for token in _PROMPT], limit=8 * BLOCK)
+        engine = self.engine(blocks=24)
+        first = engine.add(_PROMPT, limit=9 * BLOCK)
+        second = engine.add([token + 1 for token in _PROMPT], limit=9 * BLOCK)
         engine.run(2000)
         engine.settle(4)
         self.assertGreater(first.num_preemptions + second.num_preemptions, 0)
         self.assertGreater(len(engine.workers.ranks[0].new_loads), 0)
-        self.assertEqual({first.request_id: 8 * BLOCK, second.request_id: 8 * BLOCK},
+        self.assertEqual({first.request_id: 9 * BLOCK, second.request_id: 9 * BLOCK},
                          {name: len(tokens) for name, tokens in engine.finished.items()})
         engine.require_empty()
         self.assertEqual(set(), self.fake.leases)
