@@ -407,6 +407,9 @@ class Trial:
             kept = [using / without for without, using in zip(rates["alone"], rates["node"])]
             print(f"| {name} | {self._span(rates['alone'])} | {self._span(rates['node'])} | "
                   f"{statistics.median(kept):.2%} ({min(kept):.2%} to {max(kept):.2%}) |", flush=True)
+            if node.settings.ranks > 1:
+                # The calls of workers are in other processes.
+                continue
             steps, taken, inside = node.connector_time(*(self._request(prompt, tokens) for _ in range(count)))
             print(f"inside the connector's calls: {inside / steps * 1e6:,.0f} us of a step's "
                   f"{taken / steps * 1e6:,.0f} us", flush=True)
