@@ -12,6 +12,7 @@ from vllm.v1.core.kv_cache_utils import maybe_convert_block_hash
 from engine import BLOCK, Engine, describe, engine_config
 from fake_adapter import FakeAdapter
 from orbitkv_vllm import messages
+from orbitkv_vllm.metadata import Orders
 from orbitkv_vllm.rendezvous import Rendezvous
 from workers import Workers
 
@@ -54,7 +55,15 @@ class SchedulerTest(unittest.TestCase):
         assert half is not None and half._client is not None
         # Ample, so that a busy machine fails no test.
         half._client._deadline_s = 10.0
+        if adapter:
+            self.meet(engine)
         return engine
+
+    def meet(self, engine: Engine) -> None:
+        """Waits until the scheduler half and its agent know each other."""
+        half = engine.connector._scheduler
+        assert half is not None and half._client is not None
+        self.assertTrue(half._client.prepare(10.0))
 
     def stored(self, engine: Engine, prompt: list[int] = _PROMPT) -> None:
         """Computes a prompt, has it saved, and has the engine forget it."""
@@ -245,9 +254,7 @@ class SchedulerTest(unittest.TestCase):
         request = engine.add(_PROMPT, limit=200)
         engine.step()
         self.start_adapter()
-        half = engine.connector._scheduler
-        assert half is not None and half._client is not None
-        half._client._breaker._retry_at = 0.0
+        self.meet(engine)
         engine.run()
         engine.settle(4)
         saved = sum(len(save.pages) for save in engine.workers.ranks[0].new_saves)
@@ -265,10 +272,32 @@ class SchedulerTest(unittest.TestCase):
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
         half._client.counters()
-        half._client._breaker._retry_at = 0.0
+        self.meet(engine)
         engine.run()
         engine.settle(4)
         self.assertEqual(set(request.block_hashes[: (len(_PROMPT) + 100 - 1) // BLOCK]), self.fake.stored)
+        engine.require_empty()
+
+    def test_what_one_agent_was_to_be_told_is_not_told_to_the_next(self) -> None:
+        engine = self.engine()
+        engine.workers.ranks[0].holds_saves = True
+        request = engine.add(_PROMPT, limit=100)
+        engine.settle(3)
+        half = engine.connector._scheduler
+        assert half is not None and half._client is not None
+        # Gone before it hears that the save has ended, and that the request has.
+        self.stop()
+        half._client.counters()
+        engine.workers.ranks[0].holds_saves = False
+        half.reported(engine.workers.step(0, Orders()))
+        engine.abort(request)
+        self.start_adapter()
+        self.meet(engine)
+        engine.add(_PROMPT[1:], limit=2)
+        engine.run()
+        first = self.fake.of(messages.Step)[0]
+        self.assertEqual(([], []), (first.finished, first.saves_ended))
+        engine.settle(4)
         engine.require_empty()
 
     def test_only_what_a_step_computes_is_saved_behind_it(self) -> None:
@@ -285,18 +314,18 @@ class SchedulerTest(unittest.TestCase):
 
     def test_an_agent_that_still_reads_the_model_is_asked_again(self) -> None:
         self.start_adapter()
-        self.fake.identifying = 1
-        engine = self.engine()
+        self.fake.identifying = 1_000_000
+        engine = self.engine(adapter=False)
         engine.add(_PROMPT, limit=2)
         engine.run()
         self.assertEqual([], self.fake.of(messages.Attach))
-        half = engine.connector._scheduler
-        assert half is not None and half._client is not None
-        half._client._ask_again_at = 0.0
+        self.fake.identifying = 0
+        self.meet(engine)
         engine.add(_PROMPT[1:], limit=2)
         engine.run()
         self.assertEqual(1, len(self.fake.of(messages.Attach)))
         engine.settle(4)
+        self.assertEqual(_BLOCKS, len(self.fake.stored))
         engine.require_empty()
 
     def test_pages_stay_with_a_save_until_it_is_reported_though_the_request_has_ended(self) -> None:
@@ -511,9 +540,7 @@ class SchedulerTest(unittest.TestCase):
         self.stop()
         self.assertTrue(engine.scheduler.reset_prefix_cache(reset_connector=True))
         self.start_adapter().stored = stored
-        half = engine.connector._scheduler
-        assert half is not None and half._client is not None
-        half._client._breaker._retry_at = 0.0
+        self.meet(engine)
         engine.add(_PROMPT, limit=1)
         engine.run()
         self.assertEqual([], engine.workers.ranks[0].new_loads)
@@ -634,10 +661,9 @@ class SchedulerTest(unittest.TestCase):
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
         half._client.counters()
-        half._client._breaker._retry_at = 0.0
+        self.meet(engine)
         engine.add(_PROMPT[5:], limit=2)
         now[0] += 1
-        self.assertTrue(half._client.prepare())
         engine.run()
         self.assertIn(("AllBlocksCleared",), self.told(engine))
 

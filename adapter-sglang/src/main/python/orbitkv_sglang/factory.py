@@ -189,10 +189,10 @@ class _Introduction:
         while not self._closing.is_set():
             if not self._process.wait(_PAUSE_S):
                 continue
-            namespace = self._making.namespace(_INTRODUCTION_S)
+            namespace = self._making.namespace(_PAUSE_S)
             if namespace is not None:
                 client = client or self._connect(namespace)
-                if client.connect(deadline_s=_INTRODUCTION_S) and self._making.prepare(_INTRODUCTION_S):
+                if client.connect(deadline_s=_INTRODUCTION_S) and self._making.prepare(_PAUSE_S):
                     self.client, self.adapter = client, self._making
                     return
             self._closing.wait(_PAUSE_S)

@@ -67,7 +67,7 @@ class _Told:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.connection = 0
+        self.connection = -1
         self.hashes = 0
         self.pages = 0
         self.whole = 0
@@ -153,12 +153,16 @@ class SchedulerHalf:
         self._ended_series: list[int] = []
         self._stats = OrbitKvStats()
         self._told_at = clock()
+        self._told_of = 0
+        """The connection that what waits to be told is meant for."""
         self._heard_of = 0
         """The connection over which the last news came."""
 
     def connect(self, client: AdapterClient) -> None:
         """Has an agent from now on."""
         self._client = client
+        # So that it is there when the first request comes.
+        client.prepare()
 
     def bind(self, pool: BlockPool) -> None:
         """Has the engine's pages from now on."""
@@ -175,7 +179,7 @@ class SchedulerHalf:
             or len(hashes) * self._block_tokens <= computed_tokens
             or request.request_id in self._failed
             or not self._accepts(request)
-            or not client.prepare()
+            or not self._meets(client)
         ):
             return 0, False
         told = self._up_to_date(request, client)
@@ -208,16 +212,11 @@ class SchedulerHalf:
         allocated, self._allocated = self._allocated, {}
         waiting = {name: pages for name, pages in allocated.items() if self._told[name].external_tokens > 0}
         plan = None
-        if client is not None and client.ready:
+        if client is not None and self._meets(client):
             plan = self._step(client, output, allocated, orders)
         else:
-            # Whoever ordered these does not hear of them any more, and the next agent did not order them.
-            self._saves_ended.clear()
-            self._loads_ended.clear()
             self._let_go(self._done)
             self._done = []
-            if client is not None and (allocated or self._told):
-                client.prepare()
         if plan is not None:
             for load in plan.loads:
                 pages = struct.unpack(f">{len(load.pages) // 4}i", load.pages)
@@ -272,8 +271,9 @@ class SchedulerHalf:
         if self._pins or self._done or self._loads or waiting:
             return False
         if self._client is not None:
-            # It has to know what ended since the last step, or it believes that it still goes on.
-            self._tell(self._client, [], [], [], 0, at_once=True)
+            if self._meets(self._client):
+                # It has to know what ended since the last step, or it believes that it still goes on.
+                self._tell(self._client, [], [], [], 0, at_once=True)
             if not self._client.reset():
                 return False
         if self._events is not None:
@@ -303,6 +303,18 @@ class SchedulerHalf:
         """Leaves the agent."""
         if self._client is not None:
             self._client.close()
+
+    def _meets(self, client: AdapterClient) -> bool:
+        """Returns whether there is an agent to ask."""
+        if not client.prepare():
+            return False
+        if client.connections != self._told_of:
+            # Whoever ordered these does not hear of them any more, and this agent did not order them.
+            self._told_of = client.connections
+            self._finished.clear()
+            self._saves_ended.clear()
+            self._loads_ended.clear()
+        return True
 
     def _saves_end_within(self, patience_s: float) -> bool:
         return bool(self._pins) and self._clock() - self._pins_moved < patience_s

@@ -10,11 +10,11 @@ import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.SessionSpec;
 import io.orbitkv.api.ShardLayout;
 import io.orbitkv.core.adapter.Conversations;
+import io.orbitkv.core.adapter.ServedRelease;
 import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.identity.EngineStatement;
 import io.orbitkv.core.identity.Identities;
 import io.orbitkv.core.wire.MalformedException;
-import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
 import java.io.IOException;
@@ -23,6 +23,9 @@ import java.util.concurrent.TimeUnit;
 
 /** One rank's connection, from its first word until nothing is held for it. */
 final class Conversation implements Conversations.Conversation {
+
+  private static final ServedRelease SERVED =
+      new ServedRelease("SGLang", LinkerProtocol.ENGINE_VERSION, "linker", LinkerProtocol.VERSION);
 
   /** A Manager that listens takes a member in less; for another one, the rank asks again. */
   private static final Duration ATTACH_LIMIT = Duration.ofMillis(20);
@@ -85,26 +88,9 @@ final class Conversation implements Conversations.Conversation {
 
   private LinkerReply greet(LinkerRequest.Hello hello) {
     require(engineVersion == null, "Hello", "nothing");
-    if (hello.protocol() != LinkerProtocol.VERSION) {
-      throw new RefusedException(hello.software() + " speaks version " + hello.protocol()
-          + " of the linker's protocol, " + Software.name() + " version " + LinkerProtocol.VERSION
-          + "; use one release of both");
-    }
-    if (!isServed(hello.engineVersion())) {
-      throw new RefusedException("SGLang is " + hello.engineVersion() + ", and " + Software.name() + " serves "
-          + LinkerProtocol.ENGINE_VERSION + "; install that release, or one of OrbitKV that serves yours");
-    }
-    if (!hello.probe().equals(Protocol.probe())) {
-      throw new RefusedException(hello.software() + " hashes the probe's chain to " + hello.probe() + ", "
-          + Software.name() + " to " + Protocol.probe() + ": they would not name the same blocks");
-    }
+    SERVED.require(hello.protocol(), hello.software(), hello.engineVersion(), hello.probe());
     engineVersion = hello.engineVersion();
     return new LinkerReply.Welcome(LinkerProtocol.VERSION, Software.name(), ProcessHandle.current().pid());
-  }
-
-  /** A build of the release for one kind of machine has that behind a plus sign. */
-  private static boolean isServed(String version) {
-    return version.equals(LinkerProtocol.ENGINE_VERSION) || version.startsWith(LinkerProtocol.ENGINE_VERSION + "+");
   }
 
   private LinkerReply identify(LinkerRequest.Identify identify) {
