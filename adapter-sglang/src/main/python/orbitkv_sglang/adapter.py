@@ -12,6 +12,7 @@ import msgspec
 
 from orbitkv_sglang import messages
 from orbitkv_sglang.messages import Reply, Request, Standing
+from orbitkv_sglang.window import window_namespace
 from orbitkv_wire.breaker import Breaker
 from orbitkv_wire.connection import Connection, MalformedError
 from orbitkv_wire.messages import probe
@@ -27,7 +28,7 @@ _MAX_TOLD = 8192
 
 SOFTWARE = "orbitkv_sglang 0.1.0"
 
-NOTHING = messages.Matched(Standing.NONE, 0, 0)
+NOTHING = messages.Matched(Standing.NONE, 0, 0, [])
 
 
 class Identity(NamedTuple):
@@ -37,6 +38,14 @@ class Identity(NamedTuple):
     asserted_digest: bytes
     adapter_paths: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
+
+
+class WindowInstance(NamedTuple):
+    """The instance that keeps the pages of layers with a sliding window, beside the other layers'."""
+
+    name: str
+    blocks: int
+    shard_bytes: int
 
 
 class Instance(NamedTuple):
@@ -49,6 +58,7 @@ class Instance(NamedTuple):
     shard_bytes: int
     block_tokens: int
     pending_millis: int
+    window: Optional[WindowInstance] = None
 
 
 class _RefusedError(Exception):
@@ -221,10 +231,12 @@ class AdapterClient:
         namespace = self._identified(deadline)
         if namespace is None:
             return False
-        instance = self._instance
+        instance, window = self._instance, self._instance.window
         attach = messages.Attach(
             instance.name, instance.incarnation, namespace, instance.rank, instance.ranks, instance.shard_bytes,
             instance.block_tokens, instance.pending_millis,
+            *((0, "", b"", 0) if window is None
+              else (window.blocks, window.name, window_namespace(namespace), window.shard_bytes)),
         )
         self._attached = _expect(messages.Attached, self._open(deadline).ask(attach, deadline)).attached
         if self._attached:

@@ -201,7 +201,7 @@ def one_deaf(of: Any, rank: int) -> None:
 @_scenario("two ranks, one of which cannot load", "computed by both, when no page of the other is written any more", 20)
 def one_cannot_load(of: Any, rank: int) -> None:
     _fill(of, 1, 330)
-    transfers = of.linker._transfers
+    transfers = of.linker._copies._pages
     loads = transfers.load
     if rank == 1:
         transfers.load = lambda *_: None
@@ -223,7 +223,7 @@ def one_cannot_load(of: Any, rank: int) -> None:
 
 @_scenario("two ranks, one whose save fails", "the nodes of neither count as saved, and are saved by the next", 20)
 def one_does_not_save(of: Any, rank: int) -> None:
-    transfers = of.linker._transfers
+    transfers = of.linker._copies._pages
     saves = transfers.save
     if rank == 1:
         transfers.save = lambda save: setattr(save, "stored", False)
@@ -271,10 +271,10 @@ def one_agent_killed(of: Any, rank: int) -> None:
 
 
 def _is_there(of: Any) -> bool:
-    with of.linker._transfers._agent:
-        client = of.linker._transfers._client
+    with of.linker._copies._pages._agent:
+        client = of.linker._copies._pages._client
         if client is not None:
             client.query(1, 0, bytes(32))
-    return bool(of.linker._transfers.ready)
+    return bool(of.linker._copies._pages.ready)
 
 
