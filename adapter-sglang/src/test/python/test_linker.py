@@ -393,6 +393,16 @@ class WindowTest(unittest.TestCase):
         self.assertEqual([], self.window.loads)
         self.assertEqual(-1, self.linker.start_layer_wise_loading())
 
+    def test_a_part_whose_end_cannot_be_seen_raises_and_does_not_count_as_untouched(self) -> None:
+        def stuck(load: Load, limit_s: float) -> None:
+            raise StuckError("a load")
+
+        self._hit("a", 4, [91, 92, 93])
+        self.window.takes = False
+        self.pages.cancel = stuck  # type: ignore[method-assign]
+        with self.assertRaises(StuckError):
+            self.linker.load("a", self._asked(2, 3, 4, 5))
+
     def test_only_what_was_found_is_loaded(self) -> None:
         for asked in (self._asked(2, 3, 4), self._asked(2, 3, 4, 5, window=2), _transfer(2, 3, 4, 5)):
             self._hit("a", 4, [91, 92, 93])

@@ -17,10 +17,12 @@ class Part(NamedTuple):
 
 
 class JointLoad:
-    """Loads that all agents have taken."""
+    """Loads that agents have taken, of those that were asked for together."""
 
-    def __init__(self, pages: Load, window: Sequence[Load]) -> None:
+    def __init__(self, pages: Load, window: Sequence[Load], whole: bool) -> None:
         self.loads = (pages, *window)
+        self.whole = whole
+        """Whether they are all; else they are to be cancelled."""
 
     @property
     def landed(self) -> bool:
@@ -72,20 +74,18 @@ class Copies:
         return all(transfers.ready for transfers in self._all)
 
     def load(
-        self, lease: int, first_block: int, pages: Sequence[int], window: Sequence[tuple[int, int]], limit_s: float
+        self, lease: int, first_block: int, pages: Sequence[int], window: Sequence[tuple[int, int]]
     ) -> Optional[JointLoad]:
-        """Has blocks of a lease copied into pages, and a window's, each of a lease of its own. All of them or none."""
+        """Has blocks of a lease copied into pages, and a window's, each of a lease of its own. Nothing: no page is
+        touched.
+        """
         load = self._pages.load(lease, first_block, pages)
         if load is None:
             return None
         taken: list[Load] = []
         if self._window is not None:
             taken = self._window.load_each([(own, 0, (page,)) for own, page in window])
-        joint = JointLoad(load, taken)
-        if len(taken) < len(window):
-            self.cancel(joint, limit_s)
-            return None
-        return joint
+        return JointLoad(load, taken, len(taken) == len(window))
 
     def cancel(self, joint: JointLoad, limit_s: float) -> None:
         """Ends loads, and returns when nothing writes their pages any more. ``StuckError`` if that cannot be seen."""

@@ -195,7 +195,7 @@ class OrbitKvLinker(UnifiedCacheLinker):
             load = self._load(hit, transfers)
         except Exception:
             _LOG.exception("a load does not take place")
-        if not self._agree(load is not None):
+        if not self._agree(load is not None and load.whole):
             if load is not None:
                 self._copies.cancel(load, _DRAIN_S)
             self.give_up(rid)
@@ -217,7 +217,7 @@ class OrbitKvLinker(UnifiedCacheLinker):
         window = pages_of_slots(asked.window_slots(), self._page_tokens)
         if (len(pages), len(window)) != (len(asked.keys), len(asked.window_keys)):
             return None
-        return self._copies.load(hit.lease, hit.own_blocks, pages, list(zip(hit.window, window)), _DRAIN_S)
+        return self._copies.load(hit.lease, hit.own_blocks, pages, list(zip(hit.window, window)))
 
     def start_layer_wise_loading(self) -> int:
         """Names the loads since the last call as a batch; -1 if there are none."""
