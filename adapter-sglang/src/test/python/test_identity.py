@@ -17,6 +17,7 @@ import engine
 from orbitkv_sglang import identity
 from orbitkv_sglang.pools import pages_of
 from orbitkv_sglang.settings import Settings
+from orbitkv_sglang.window import Pools
 
 
 def _context(pool: Any, **config: Any) -> Any:
@@ -33,7 +34,9 @@ def _facts(pool: Any = None, settings: Settings = Settings(), config: dict[str, 
     engine.publish_engine({}, **arguments)
     pool = pool if pool is not None else engine.mha_pool(7)
     return dict(
-        identity.facts(_context(pool, **(config or {})), pages_of(pool, engine.PAGE), settings, "0.5.22", "cpu")
+        identity.facts(
+            _context(pool, **(config or {})), Pools(pages_of(pool, engine.PAGE), None), settings, "0.5.22", "cpu"
+        )
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, Optional
 
 import msgspec
 
 from orbitkv_agent.engine_client import EngineClient, Identity
 from orbitkv_sglang import messages
 from orbitkv_sglang.messages import Standing
+from orbitkv_sglang.window import window_namespace
 from orbitkv_wire.messages import probe
 
 _LOG = logging.getLogger("orbitkv_sglang")
@@ -18,9 +19,17 @@ _MAX_TOLD = 8192
 
 SOFTWARE = "orbitkv_sglang 0.1.0"
 
-NOTHING = messages.Matched(Standing.NONE, 0, 0)
+NOTHING = messages.Matched(Standing.NONE, 0, 0, [])
 
-__all__ = ["NOTHING", "AdapterClient", "Identity", "Instance"]
+__all__ = ["NOTHING", "AdapterClient", "Identity", "Instance", "WindowInstance"]
+
+
+class WindowInstance(NamedTuple):
+    """The instance that keeps the pages of layers with a sliding window, beside the other layers'."""
+
+    name: str
+    blocks: int
+    shard_bytes: int
 
 
 class Instance(NamedTuple):
@@ -33,12 +42,16 @@ class Instance(NamedTuple):
     shard_bytes: int
     block_tokens: int
     pending_millis: int
+    window: Optional[WindowInstance] = None
 
     def attach(self, namespace: bytes) -> messages.Attach:
         """Returns what attaches it to a namespace."""
+        window = self.window
         return messages.Attach(
             self.name, self.incarnation, namespace, self.rank, self.ranks, self.shard_bytes, self.block_tokens,
             self.pending_millis,
+            *((0, "", b"", 0) if window is None
+              else (window.blocks, window.name, window_namespace(namespace), window.shard_bytes)),
         )
 
 

@@ -24,6 +24,10 @@ class Attach(Message, frozen=True, tag=3):
     shard_bytes: Int32
     block_tokens: Int32
     pending_millis: Int32
+    window_blocks: Int32
+    window_instance: Text
+    window_namespace: bytes
+    window_shard_bytes: Int32
 
 
 class Lookup(Message, frozen=True, tag=4):
@@ -63,6 +67,7 @@ class Matched(Message, frozen=True, tag=6):
     standing: Standing
     blocks: Int32
     lease: Int64
+    window: list[Int64]
 
 
 class Done(Message, frozen=True, tag=7):

@@ -105,6 +105,7 @@ class Bench:
         pages: int = 64,
         pool: Optional[Any] = None,
         engine_id: Optional[str] = None,
+        kind: type[engine.Engine] = engine.Engine,
         arguments: Optional[dict[str, Any]] = None,
         **settings: Any,
     ) -> engine.Engine:
@@ -120,7 +121,7 @@ class Bench:
             },
             **(arguments or {}),
         )
-        made = engine.Engine(server, pool=pool if pool is not None else engine.mha_pool(pages), core=core)
+        made = kind(server, pool=pool if pool is not None else engine.mha_pool(pages), core=core)
         self._closing.append(made.close)
         made.await_cache()
         return made
@@ -145,8 +146,8 @@ def clean(*engines: engine.Engine) -> None:
         each.drain()
         protected = each.cache.protected_size()
         assert protected == 0, f"{protected} tokens of the tree are locked"
-        free, kept = each.allocator.available_size(), each.cache.evictable_size()
-        assert free + kept == each.pool.size, f"{free} slots are free and {kept} the tree's, of {each.pool.size}"
+        for free, kept, size in each.accounts():
+            assert free + kept == size, f"{free} slots are free and {kept} the tree's, of {size}"
         until(lambda: each.counters().get("leases", 0) == 0, "the end of every lease", 10.0)
 
 

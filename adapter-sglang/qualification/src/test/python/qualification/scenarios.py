@@ -160,7 +160,7 @@ def impatient(bench: Bench, core: str) -> Outcome:
     _fill(of, 1, 330)
     manager.stop()
     manager.start()
-    until(lambda: of.linker._transfers.ready, "the agent")
+    until(lambda: of.linker._copies.ready, "the agent")
     request = Request("again", tokens_of(1, 330))
     until(lambda: of.look(request) == 0 and not of.cache.linker.is_pending("again"), "an answer")
     of.cache.linker.release_request("again")

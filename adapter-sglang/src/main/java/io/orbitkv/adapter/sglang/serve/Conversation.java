@@ -4,6 +4,8 @@ import io.orbitkv.adapter.sglang.protocol.LinkerConnection;
 import io.orbitkv.adapter.sglang.protocol.LinkerProtocol;
 import io.orbitkv.adapter.sglang.protocol.LinkerReply;
 import io.orbitkv.adapter.sglang.protocol.LinkerRequest;
+import io.orbitkv.adapter.sglang.request.SlidingWindow;
+import io.orbitkv.api.Digest;
 import io.orbitkv.api.Namespace;
 import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
@@ -19,6 +21,7 @@ import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /** One rank's connection, from its first word until nothing is held for it. */
@@ -115,13 +118,33 @@ final class Conversation implements Conversations.Conversation {
         throw new RefusedException("Attach states rank " + attach.rank() + " of " + attach.ranks() + " and a wait of "
             + attach.pendingMillis() + " ms, expected a rank that there is and 0 ms or more");
       }
-      SessionSpec session = new SessionSpec(attach.instance(), new Namespace(attach.namespace()),
-          new ShardLayout(attach.ranks(), attach.shardBytes()), attach.blockTokens());
-      instance = endpoint.instance(session, new Membership(attach.incarnation(), Membership.SCHEDULER),
-          TimeUnit.MILLISECONDS.toNanos(attach.pendingMillis()));
+      instance = endpoint.instance(new Instance.Spec(
+          pages(attach, attach.instance(), attach.namespace(), attach.shardBytes()), window(attach),
+          new Membership(attach.incarnation(), Membership.SCHEDULER),
+          TimeUnit.MILLISECONDS.toNanos(attach.pendingMillis())));
       attached = attach;
     }
     return new LinkerReply.Attached(instance.attach(ATTACH_LIMIT));
+  }
+
+  private static Optional<Instance.WindowSpec> window(LinkerRequest.Attach attach) {
+    int blocks = attach.windowBlocks();
+    if (blocks == 0 && attach.windowNamespace().isEmpty()) {
+      return Optional.empty();
+    }
+    if (blocks < 1 || blocks > SlidingWindow.MAX_BLOCKS || attach.windowNamespace().isEmpty()
+        || attach.windowInstance().equals(attach.instance())) {
+      throw new RefusedException("Attach states a sliding window of " + blocks + " blocks in '"
+          + attach.windowInstance() + "', expected 1 to " + SlidingWindow.MAX_BLOCKS
+          + " in an instance and a namespace of their own; or 0, an empty name and no namespace");
+    }
+    return Optional.of(new Instance.WindowSpec(
+        pages(attach, attach.windowInstance(), attach.windowNamespace().get(), attach.windowShardBytes()), blocks));
+  }
+
+  private static SessionSpec pages(LinkerRequest.Attach attach, String instance, Digest namespace, int shardBytes) {
+    return new SessionSpec(
+        instance, new Namespace(namespace), new ShardLayout(attach.ranks(), shardBytes), attach.blockTokens());
   }
 
   private Instance attached(String request) {
