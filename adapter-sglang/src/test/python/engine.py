@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Optional
 
 import torch
+from sglang.srt.arg_groups.lora_hook import check_lora_server_args
 from sglang.srt.mem_cache.allocator.paged import PagedTokenToKVPoolAllocator
 from sglang.srt.mem_cache.base_prefix_cache import EvictParams, InitLoadBackParams, InsertParams, MatchPrefixParams
 from sglang.srt.mem_cache.cache_init_params import CacheInitParams
@@ -43,6 +44,8 @@ def publish_engine(settings: dict[str, Any], *, rank: int = 0, ranks: int = 1, *
         "hicache_storage_backend_extra_config": json.dumps({"model_digest": "ab" * 32, **settings}),
     } | arguments
     server = ServerArgs(**arguments)
+    # As a server does it when its model is known.
+    check_lora_server_args(server)
     publish(server, role="scheduler", ranks=SpawnRanks(world_rank=rank, dp_rank=None))
     return server
 
