@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Optional
 
 import torch
+from sglang.srt.arg_groups.lora_hook import check_lora_server_args
 from sglang.srt.mem_cache.allocator.paged import PagedTokenToKVPoolAllocator
 from sglang.srt.mem_cache.base_prefix_cache import EvictParams, InitLoadBackParams, InsertParams, MatchPrefixParams
 from sglang.srt.mem_cache.cache_init_params import CacheInitParams
@@ -43,6 +44,8 @@ def publish_engine(settings: dict[str, Any], *, rank: int = 0, ranks: int = 1, *
         "hicache_storage_backend_extra_config": json.dumps({"model_digest": "ab" * 32, **settings}),
     } | arguments
     server = ServerArgs(**arguments)
+    # As a server does it when its model is known.
+    check_lora_server_args(server)
     publish(server, role="scheduler", ranks=SpawnRanks(world_rank=rank, dp_rank=None))
     return server
 
@@ -106,9 +109,10 @@ class Engine:
             buffer.view(torch.uint8).fill_(0xA5)
         self.allocator = self._allocator()
         self.worker = Worker()
+        self.rows = ReqToTokenPool(size=16, max_context_len=4096, device="cpu", enable_memory_saver=False)
         params = CacheInitParams(
             disable=False,
-            req_to_token_pool=ReqToTokenPool(size=16, max_context_len=4096, device="cpu", enable_memory_saver=False),
+            req_to_token_pool=self.rows,
             token_to_kv_pool_allocator=self.allocator,
             page_size=PAGE,
             tp_cache_group=group,

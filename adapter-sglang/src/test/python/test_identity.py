@@ -91,6 +91,17 @@ class IdentityTest(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "has not been resolved"):
                     identity.identity(settings, ())
 
+    def test_adapters_are_those_that_the_release_makes_of_its_options(self) -> None:
+        plain = _facts()
+        with tempfile.TemporaryDirectory() as sql, tempfile.TemporaryDirectory() as chat:
+            paths = [f"sql={sql}", {"lora_name": "chat", "lora_path": chat, "pinned": True}]
+            with_adapters = _facts(lora_paths=paths)
+            self.assertEqual((chat, sql), identity.identity(Settings(model_digest="ab" * 32), ()).adapter_paths)
+            self.assertEqual(with_adapters, _facts(lora_paths=paths))
+            self.assertEqual({"lora", "lora.names"}, set(with_adapters) - set(plain))
+            # Its id follows from where it is.
+            self.assertNotEqual(with_adapters["lora.names"], _facts(lora_paths=[f"sql={chat}"])["lora.names"])
+
     def test_a_model_that_is_not_here_is_named(self) -> None:
         engine.publish_engine({})
         with self.assertRaisesRegex(ValueError, "files of model dummy are not on this machine: set model_digest"):

@@ -1,4 +1,4 @@
-"""How many copies are asked of an agent at once."""
+"""How many copies are asked of an agent at once, and what a save is said to have come to."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from orbitkv_agent.client import Finished, Transfer
 from orbitkv_sglang import transfers as module
 from orbitkv_sglang.transfers import Save, Transfers
 
+_CHAIN = bytes(32 * 4)
+
 
 class _Agent:
     """Copies when it is told to."""
 
     def __init__(self) -> None:
         self.connected = True
+        self.stored = 0
         self.copies = threading.Event()
         self.under_way: list[Transfer] = []
         self.most = 0
         self.taken = 0
         self.takes = 1 << 30
-        self.wants = True
 
     def connect(self, *, deadline_s: float) -> bool:
         return True
 
     def _start(self, is_load: bool, pages: Sequence[int]) -> Optional[Transfer]:
-        if self.taken >= self.takes or not self.wants:
+        if self.taken >= self.takes:
             return None
         self.taken += 1
         self.under_way.append(Transfer(self.taken, is_load, tuple(pages)))
@@ -53,9 +55,63 @@ class _Agent:
         return True
 
 
+class _Client:
+    """An agent's client, whose agent copies so many blocks of a save, and has stored so many if it copies none."""
+
+    connected = True
+
+    def __init__(self, *, copies: int, stored: int) -> None:
+        self._copies = copies
+        self.stored = stored
+        self._begun: list[Transfer] = []
+
+    def connect(self, *, deadline_s: float) -> bool:
+        return True
+
+    def save(self, chain: bytes, first_block: int, pages: Sequence[int]) -> Optional[Transfer]:
+        if self._copies == 0:
+            return None
+        self._begun.append(Transfer(1, False, tuple(pages)))
+        return self._begun[-1]
+
+    def progress(self, *, wait_s: float) -> list[Finished]:
+        ended = [Finished(transfer, self._copies) for transfer in self._begun]
+        self._begun = []
+        return ended
+
+    def close(self, *, deadline_s: float) -> bool:
+        return True
+
+
 class _NoFence:
     def record(self) -> None:
         """Nothing is on its way."""
+
+
+class SaveTest(unittest.TestCase):
+    def _stored(self, client: Optional[_Client]) -> Optional[bool]:
+        transfers = Transfers(lambda: client, _NoFence())  # type: ignore[arg-type, return-value]
+        self.addCleanup(transfers.close, 10.0)
+        save = Save(_CHAIN, 0, [1, 2, 3, 4])
+        transfers.save(save)
+        transfers.quiesce(10.0)
+        return save.stored
+
+    def test_all_of_it_was_copied(self) -> None:
+        self.assertIs(True, self._stored(_Client(copies=4, stored=0)))
+
+    def test_none_of_it_was_copied_since_all_is_stored(self) -> None:
+        self.assertIs(True, self._stored(_Client(copies=0, stored=4)))
+
+    def test_what_is_not_known_to_be_stored_is_offered_again(self) -> None:
+        for client in (_Client(copies=0, stored=3), _Client(copies=3, stored=0), _Client(copies=0, stored=0), None):
+            self.assertIs(False, self._stored(client))
+
+    def test_threads_end_with_their_transfers(self) -> None:
+        before = threading.active_count()
+        transfers = Transfers(lambda: None, _NoFence())
+        transfers.close(10.0)
+        self.assertEqual(before, threading.active_count())
 
 
 class TransfersTest(unittest.TestCase):
@@ -77,16 +133,6 @@ class TransfersTest(unittest.TestCase):
         self.transfers.quiesce(20.0)
         self.assertEqual({True}, {save.stored for save in saves})
         self.assertLessEqual(self.agent.most, module._MOST_SAVES)
-
-    def test_a_save_that_the_cache_does_not_want_is_told_from_one_that_failed(self) -> None:
-        self.agent.wants = False
-        unwanted, failed = Save(bytes(32), 0, (1,)), Save(bytes(32), 0, (2,))
-        self.transfers.save(unwanted)
-        self.transfers.quiesce(20.0)
-        self.agent.connected = False
-        self.transfers.save(failed)
-        self.transfers.quiesce(20.0)
-        self.assertEqual([(False, True), (False, False)], [(save.stored, save.unwanted) for save in (unwanted, failed)])
 
     def test_loads_of_several_leases_end_at_the_first_that_is_not_taken(self) -> None:
         self.agent.takes = 2

@@ -52,11 +52,10 @@ class JointSave:
 
     @property
     def stored(self) -> Optional[bool]:
-        """Whether everything that the cache wanted was committed by this rank; nothing while that is not known."""
+        """Whether every block is stored; nothing while that is not known."""
         if self._pages.stored is None or any(save.stored is None for save in self._window):
             return None
-        # Pages of a window are saved again with every node that has them: that one is not wanted is no failure.
-        return self._pages.stored and all(save.stored or save.unwanted for save in self._window)
+        return self._pages.stored and all(save.stored for save in self._window)
 
 
 class Copies:

@@ -13,6 +13,7 @@ from orbitkv_agent import AgentClient, AgentLauncher, EngineFolder
 from orbitkv_sglang import hooks, surface
 from orbitkv_sglang.adapter import NOTHING, AdapterClient, Identity, Instance, WindowInstance
 from orbitkv_sglang.copies import Copies
+from orbitkv_sglang.decode import DecodeTree
 from orbitkv_sglang.identity import engine_start, facts, identity
 from orbitkv_sglang.linker import OrbitKvLinker
 from orbitkv_sglang.memory import SharedPages, shared_pages
@@ -44,7 +45,7 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
             f"OrbitKV for SGLang: the hook of {left[0]} was not applied; see the log of the plugins above, and leave"
             " SGLANG_PLUGINS out or have it name orbitkv"
         )
-    from sglang.srt.runtime_context import get_memory
+    from sglang.srt.runtime_context import get_disagg, get_memory
 
     settings = Settings.parse(get_memory().hicache_storage_backend_extra_config)
     require_supported(context, settings)
@@ -61,7 +62,8 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
     known = identity(settings, facts(context, pools, settings, version, device.partition(":")[0]))
     instance = _instance(context, pools, settings)
     forward_stream = getattr(getattr(context.tp_worker, "model_runner", None), "forward_stream", None)
-    cache = UnifiedRadixCache(params)
+    is_decode = get_disagg().disaggregation_mode == "decode"
+    cache = DecodeTree(params) if is_decode else UnifiedRadixCache(params)
     folder = EngineFolder(instance.name, settings.runtime)
     folder.enter()
     shared: Optional[SharedPages] = None
@@ -74,9 +76,9 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
         folder.leave()
         raise
     linker = OrbitKvLinker(
-        pools=pools, lookups=agent, copies=agent.copies, saves=settings.saves, resources=agent
+        pools=pools, lookups=agent, copies=agent.copies, saves=settings.saves == "on", resources=agent
     )
-    cache.linker = OrbitKvLinkerWrapper(cache, linker)
+    cache.linker = OrbitKvLinkerWrapper(cache, linker, loads=settings.loads == "on", offers=not is_decode)
     kvcache.register_layer_transfer_counter(linker.layer_done_counter)
     context.tp_worker.register_hicache_layer_transfer_counter(linker.layer_done_counter)
     _LOG.info(

@@ -61,9 +61,7 @@ class Save:
         self.first_block = first_block
         self.pages = pages
         self.stored: Optional[bool] = None
-        """Whether every block that the cache wanted was committed by this rank; nothing while that is not known."""
-        self.unwanted = False
-        """Whether it was not, since the cache wanted none of them."""
+        """Whether every block is stored; nothing while that is not known. The tree offers the others again."""
 
 
 class Fence(Protocol):
@@ -217,8 +215,7 @@ class Transfers:
         with self._state:
             self._submitting -= 1
             if transfer is None:
-                save.unwanted = client is not None and client.connected
-                save.stored = False
+                save.stored = client is not None and client.stored == len(save.pages)
             else:
                 self._saves[transfer.id] = save
             self._state.notify_all()
@@ -244,4 +241,5 @@ class Transfers:
         if load is not None:
             load.end(ended.blocks)
         if save is not None:
-            save.stored = ended.blocks > 0
+            # Some may be stored that were not wanted. Nobody says how many, until it is offered again.
+            save.stored = ended.blocks == len(save.pages)

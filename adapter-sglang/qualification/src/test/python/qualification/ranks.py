@@ -20,6 +20,11 @@ from qualification.bench import LIMIT_S, Bench, ManagerProcess, Outcome, clean, 
 
 RANKS = 2
 
+# Ranks are forked by a process that has read the engine and runs no thread: scenarios before have left some here, and a
+# process that is forked meanwhile inherits their locks.
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["qualification.preloaded"])
+
 ALL: list[tuple[str, tuple[str, ...], Callable[[Bench, str], Outcome]]] = []
 """Name, the tree's cores that it is tried with, and what it does."""
 
@@ -31,13 +36,20 @@ def _run(
     bench: Bench, manager: ManagerProcess, core: str, does: Both, *, windows: bool = False, **settings: Any
 ) -> None:
     """Has both ranks of an engine do something. Raises what one of them raised."""
-    context = multiprocessing.get_context("fork")
+    settings = {
+        "manager": manager.socket,
+        "runtime_dir": str(bench.memory / "run"),
+        "engine_id": f"ranks{os.getpid()}",
+        "pending_ms": 5000,
+        **({} if bench.command is None else {"agent_command": list(bench.command)}),
+        **settings,
+    }
     meeting = bench.memory / f"meeting{time.monotonic_ns()}"
     ranks = []
     for rank in range(RANKS):
-        here, there = context.Pipe(duplex=False)
-        process = context.Process(
-            target=_rank, args=(there, bench, manager, core, rank, str(meeting), does, settings, windows), daemon=True
+        here, there = _CONTEXT.Pipe(duplex=False)
+        process = _CONTEXT.Process(
+            target=_rank, args=(there, core, rank, str(meeting), does, settings, windows), daemon=True
         )
         process.start()
         there.close()
@@ -46,7 +58,7 @@ def _run(
     for rank, (process, here) in enumerate(ranks):
         said: Optional[str] = "it has not ended"
         try:
-            if here.poll(2 * LIMIT_S):
+            if here.poll(4 * LIMIT_S):
                 said = here.recv()
         except EOFError:
             said = "it died"
@@ -59,31 +71,12 @@ def _run(
 
 
 def _rank(
-    result: Connection,
-    bench: Bench,
-    manager: ManagerProcess,
-    core: str,
-    rank: int,
-    meeting: str,
-    does: Both,
-    settings: dict[str, Any],
-    windows: bool,
+    result: Connection, core: str, rank: int, meeting: str, does: Both, settings: dict[str, Any], windows: bool
 ) -> None:
     failure: Optional[str] = None
     try:
         torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=RANKS)
-        server = engine.publish_engine(
-            {
-                "manager": manager.socket,
-                "runtime_dir": str(bench.memory / "run"),
-                "engine_id": f"ranks{os.getppid()}",
-                "pending_ms": 5000,
-                **({} if bench.command is None else {"agent_command": list(bench.command)}),
-                **settings,
-            },
-            rank=rank,
-            ranks=RANKS,
-        )
+        server = engine.publish_engine(settings, rank=rank, ranks=RANKS)
         kind, pool = (windowed.WindowedEngine, windowed.pool()) if windows else (engine.Engine, engine.mha_pool(64))
         of = kind(server, pool=pool, rank=rank, ranks=RANKS, group=torch.distributed.group.WORLD, core=core)
         of.await_cache()
