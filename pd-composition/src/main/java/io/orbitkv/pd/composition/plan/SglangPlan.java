@@ -44,7 +44,7 @@ final class SglangPlan {
     }
     if (isLinked) {
       command.option("--radix-cache-backend", "orbitkv").flag("--enable-unified-cache-external-linker")
-          .option("--hicache-storage-backend-extra-config", JsonText.of(settings(composition, worker)));
+          .option("--hicache-storage-backend-extra-config", settings(composition, worker));
     }
     command.options(worker.options());
     return new ProcessPlan(worker.title(), worker.host(), environment(composition, transport, worker), command.words());

@@ -37,7 +37,7 @@ final class VllmPlan {
         .option("--port", worker.port())
         .option("--tensor-parallel-size", worker.ranks())
         .option("--block-size", composition.cache().blockTokens())
-        .option("--kv-transfer-config", JsonText.of(transfer(composition, transport, worker)))
+        .option("--kv-transfer-config", transfer(composition, transport, worker))
         .options(worker.options());
     return new ProcessPlan(worker.title(), worker.host(), environment, command.words());
   }
