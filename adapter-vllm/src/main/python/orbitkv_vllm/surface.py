@@ -68,6 +68,7 @@ _SURFACE = Surface(
             (
                 "request_id", "block_hashes", "num_computed_tokens", "all_token_ids", "lora_request", "cache_salt",
                 "skip_reading_prefix_cache", "resumable", "session_id", "num_preemptions", "num_in_flight_tokens", "status",
+                "kv_transfer_params",
             ),
         ),
         ("vllm.v1.core.block_pool", "BlockPool", ("blocks", "num_gpu_blocks", "free_block_queue")),

@@ -38,7 +38,7 @@ class PlannerTest {
     assertThat(plans.get(2).shell())
         .startsWith("VLLM_NIXL_SIDE_CHANNEL_HOST=10.0.0.1 VLLM_NIXL_SIDE_CHANNEL_PORT=5602 ")
         .contains("--kv-transfer-config '{\"kv_connector\":\"MultiConnector\"",
-            "\"loads\":\"off\",\"saves\":\"finished\"", "\"kv_role\":\"kv_consumer\"");
+            "\"loads\":\"off\",\"saves\":\"finished\",\"delivery_s\":60", "\"kv_role\":\"kv_consumer\"");
     assertThat(plans.get(3).shell()).isEqualTo("vllm-router --vllm-pd-disaggregation --host 10.0.0.1 --port 8000"
         + " --prefill http://10.0.0.1:8100 --prefill http://10.0.0.1:8101 --decode http://10.0.0.1:8200");
   }
