@@ -105,9 +105,10 @@ class Engine:
             size=pool.size, page_size=PAGE, dtype=torch.bfloat16, device="cpu", kvcache=pool, need_sort=False
         )
         self.worker = Worker()
+        self.rows = ReqToTokenPool(size=16, max_context_len=4096, device="cpu", enable_memory_saver=False)
         params = CacheInitParams(
             disable=False,
-            req_to_token_pool=ReqToTokenPool(size=16, max_context_len=4096, device="cpu", enable_memory_saver=False),
+            req_to_token_pool=self.rows,
             token_to_kv_pool_allocator=self.allocator,
             page_size=PAGE,
             tp_cache_group=group,

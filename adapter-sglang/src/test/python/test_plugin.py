@@ -112,6 +112,9 @@ class HooksTest(unittest.TestCase):
             adder.tree_cache = mock.Mock(linker=linker)
             self.assertEqual("admitted", hooks._admit(self._original, adder, mock.Mock(), False, None))
             hooks._before_update(mock.Mock(scheduler=mock.Mock(tree_cache=adder.tree_cache)), None)
+            hooks._before_step(mock.Mock(tree_cache=adder.tree_cache))
+            hooks._before_release(mock.Mock(tree_cache=adder.tree_cache), mock.Mock())
+            adder.tree_cache.check_hicache_events.assert_not_called()
         hooks._before_update(mock.Mock(scheduler=None), None)
         self.assertEqual(2, len(self.calls))
 

@@ -16,6 +16,8 @@ from orbitkv_sglang.profile import ProfileError, require_supported
 from orbitkv_sglang.settings import Settings
 from sglang.srt.runtime_context import get_context
 
+_EARLY = "SGLANG_DISAGG_PREFILL_EARLY_SEND_CACHED_PREFIX"
+
 
 def _context(**changes: Any) -> Any:
     params = SimpleNamespace(
@@ -34,13 +36,15 @@ class ProfileTest(unittest.TestCase):
         loaded.load()
         engine.publish_engine({})
 
-    def _refused(self, said: str, context: Any = None, **overrides: Any) -> None:
+    def _refused(
+        self, said: str, context: Any = None, settings: Settings = Settings(), **overrides: Any
+    ) -> None:
         with self.subTest(said), ExitStack() as stack:
             if overrides:
                 get_context().override("a test", **overrides)
                 stack.callback(engine.publish_engine, {})
             with self.assertRaisesRegex(ProfileError, f"OrbitKV for SGLang: .*{said}"):
-                require_supported(context or _context(), Settings())
+                require_supported(context or _context(), settings)
 
     def test_a_plain_engine_is_served(self) -> None:
         require_supported(_context(), Settings())
@@ -51,13 +55,38 @@ class ProfileTest(unittest.TestCase):
         self._refused("--enable-hierarchical-cache", hicache_storage_backend="file")
         self._refused("--disable-radix-cache", disable_radix_cache=True)
         self._refused("use cpu_tensor", disaggregation_decode_retraction_backup="host_pool")
-        self._refused("--disaggregation-mode is 'decode'", disaggregation_mode="decode")
         self._refused("--enable-session-radix-cache", enable_session_radix_cache=True)
         self._refused("--enable-streaming-session", enable_streaming_session=True)
         self._refused("--speculative-algorithm is 'EAGLE'", speculative_algorithm="EAGLE")
         self._refused("--enable-unified-memory", enable_unified_memory=True)
         self._refused("--enable-lmcache", enable_lmcache=True)
         self._refused("--enable-memory-saver", enable_memory_saver=True)
+
+    def test_a_prefill_worker_that_sends_nothing_early_is_served(self) -> None:
+        with mock.patch.dict(os.environ, {_EARLY: "false"}):
+            engine.publish_engine({}, disaggregation_mode="prefill")
+            require_supported(_context(), Settings())
+        self._refused(_EARLY, disaggregation_mode="prefill")
+        # What is not restored may be sent whenever it is there.
+        require_supported(_context(), Settings(loads="off"))
+
+    def test_a_decode_worker_that_restores_nothing_is_served(self) -> None:
+        decode: dict[str, Any] = {"disaggregation_mode": "decode", "disaggregation_decode_enable_radix_cache": True}
+        off = Settings(loads="off")
+        engine.publish_engine({}, **decode)
+        require_supported(_context(), off)
+        self._refused("loads in --hicache-storage-backend-extra-config is 'on'", **decode)
+        self._refused("--disaggregation-decode-enable-radix-cache is missing", None, off, disaggregation_mode="decode")
+        self._refused("-transfer-backend is 'fake'", None, off, disaggregation_transfer_backend="fake", **decode)
+        with mock.patch.dict(os.environ, {"SGLANG_DISAGG_STAGING_BUFFER": "true"}):
+            self._refused("SGLANG_DISAGG_STAGING_BUFFER", settings=off, **decode)
+
+    def test_a_worker_of_either_role_keeps_it_and_waits_for_what_is_still_written(self) -> None:
+        for mode in ("prefill", "decode"):
+            self._refused("--enable-pd-role-switch", disaggregation_mode=mode, enable_pd_role_switch=True)
+            with mock.patch.dict(os.environ, {"SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE": "false"}):
+                self._refused("SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE", disaggregation_mode=mode)
+        self._refused("--disaggregation-mode is 'both'", disaggregation_mode="both")
 
     def test_memory_that_moves_is_refused(self) -> None:
         with mock.patch.dict(os.environ, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}):

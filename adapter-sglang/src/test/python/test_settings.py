@@ -16,12 +16,14 @@ class SettingsTest(unittest.TestCase):
     def test_what_is_set_is_there(self) -> None:
         text = (
             '{"dram": "64GiB", "ssd": "/var/cache/orbitkv:200GiB", "engine_id": "qwen-0", "scope": "a",'
-            ' "pending_ms": 0, "saves": false, "agent_command": ["/opt/orbitkv"], "runtime_dir": "/dev/shm/x"}'
+            ' "pending_ms": 0, "loads": "off", "saves": "off",'
+            ' "agent_command": ["/opt/orbitkv"], "runtime_dir": "/dev/shm/x"}'
         )
         settings = Settings.parse(text)
         self.assertEqual(("64GiB", "/var/cache/orbitkv:200GiB"), (settings.dram, settings.ssd))
         self.assertEqual(("qwen-0", "a"), (settings.engine_id, settings.scope))
-        self.assertEqual((0, False, ["/opt/orbitkv"]), (settings.pending_ms, settings.saves, settings.agent_command))
+        self.assertEqual((0, ["/opt/orbitkv"]), (settings.pending_ms, settings.agent_command))
+        self.assertEqual(("off", "off"), (settings.loads, settings.saves))
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write(text)
             file.flush()
@@ -38,6 +40,8 @@ class SettingsTest(unittest.TestCase):
             ('{"pending_ms": true}', r"\$.pending_ms"),
             ('{"engine_id": "a b"}', r"\$.engine_id"),
             ('{"agent_command": []}', r"\$.agent_command"),
+            ('{"loads": false}', r"\$.loads"),
+            ('{"saves": "finished"}', r"\$.saves"),
             ("[]", "Expected `object`"),
             ("{", "truncated"),
             ("@/nowhere/at/all", "cannot be read"),

@@ -12,6 +12,7 @@ from sglang.srt.mem_cache.unified_radix_cache import UnifiedRadixCache
 from orbitkv_agent import AgentClient, AgentLauncher, EngineFolder
 from orbitkv_sglang import hooks, surface
 from orbitkv_sglang.adapter import NOTHING, AdapterClient, Identity, Instance
+from orbitkv_sglang.decode import DecodeTree
 from orbitkv_sglang.identity import engine_start, facts, identity
 from orbitkv_sglang.linker import OrbitKvLinker
 from orbitkv_sglang.memory import SharedPages, shared_pages
@@ -43,7 +44,7 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
             f"OrbitKV for SGLang: the hook of {left[0]} was not applied; see the log of the plugins above, and leave"
             " SGLANG_PLUGINS out or have it name orbitkv"
         )
-    from sglang.srt.runtime_context import get_memory
+    from sglang.srt.runtime_context import get_disagg, get_memory
 
     settings = Settings.parse(get_memory().hicache_storage_backend_extra_config)
     require_supported(context, settings)
@@ -59,7 +60,8 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
         settings.pending_ms,
     )
     forward_stream = getattr(getattr(context.tp_worker, "model_runner", None), "forward_stream", None)
-    cache = UnifiedRadixCache(params)
+    is_decode = get_disagg().disaggregation_mode == "decode"
+    cache = DecodeTree(params) if is_decode else UnifiedRadixCache(params)
     folder = EngineFolder(start.name, settings.runtime)
     folder.enter()
     shared: Optional[SharedPages] = None
@@ -76,10 +78,10 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
         pages=pages.pages,
         lookups=agent,
         transfers=agent.transfers,
-        saves=settings.saves,
+        saves=settings.saves == "on",
         resources=agent,
     )
-    cache.linker = OrbitKvLinkerWrapper(cache, linker)
+    cache.linker = OrbitKvLinkerWrapper(cache, linker, loads=settings.loads == "on", offers=not is_decode)
     kvcache.register_layer_transfer_counter(linker.layer_done_counter)
     context.tp_worker.register_hicache_layer_transfer_counter(linker.layer_done_counter)
     _LOG.info(

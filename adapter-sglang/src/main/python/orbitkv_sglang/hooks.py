@@ -7,7 +7,7 @@ does not find. So the factory asks ``missing`` before it makes a cache.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 _ADMISSION = "sglang.srt.managers.schedule_policy.PrefillAdder.add_one_req"
 _UPDATER = "sglang.srt.managers.scheduler_components.weight_updater.SchedulerWeightUpdaterManager"
@@ -16,7 +16,11 @@ _UPDATES = (
     "update_weights_from_ipc",
 )
 
-TARGETS: tuple[str, ...] = (_ADMISSION, *(f"{_UPDATER}.{name}" for name in _UPDATES))
+_DECODE = "sglang.srt.disaggregation.decode"
+_STEP = f"{_DECODE}.SchedulerDisaggregationDecodeMixin.process_decode_queue"
+_RELEASE = f"{_DECODE}.DecodeTransferQueue._release_request"
+
+TARGETS: tuple[str, ...] = (_ADMISSION, *(f"{_UPDATER}.{name}" for name in _UPDATES), _STEP, _RELEASE)
 """Every target, by its full name."""
 
 
@@ -27,6 +31,8 @@ def register() -> None:
     HookRegistry.register(_ADMISSION, _admit, HookType.AROUND)
     for name in _UPDATES:
         HookRegistry.register(f"{_UPDATER}.{name}", _before_update, HookType.BEFORE)
+    HookRegistry.register(_STEP, _before_step, HookType.BEFORE)
+    HookRegistry.register(_RELEASE, _before_release, HookType.BEFORE)
 
 
 def missing() -> list[str]:
@@ -48,7 +54,8 @@ def missing() -> list[str]:
 
 def _is_ours(function: Any) -> bool:
     closure = getattr(function, "__closure__", None) or ()
-    return any(cell.cell_contents is hook for cell in closure for hook in (_admit, _before_update))
+    ours = (_admit, _before_update, _before_step, _before_release)
+    return any(cell.cell_contents is hook for cell in closure for hook in ours)
 
 
 def _admit(original: Callable[..., Any], adder: Any, req: Any, *args: Any, **keywords: Any) -> Any:
@@ -63,7 +70,35 @@ def _admit(original: Callable[..., Any], adder: Any, req: Any, *args: Any, **key
 
 def _before_update(updater: Any, *args: Any, **keywords: Any) -> None:
     """Has nothing found or saved any more: the weights are about to be others than those that name the blocks."""
-    tree = getattr(getattr(updater, "scheduler", None), "tree_cache", None)
-    retire = getattr(getattr(tree, "linker", None), "retire", None)
+    retire = _retire_of(getattr(getattr(updater, "scheduler", None), "tree_cache", None))
     if retire is not None:
         retire("weights were updated in a running engine")
+
+
+def _before_step(scheduler: Any, *args: Any, **keywords: Any) -> None:
+    """Takes what has ended, which the loop of a decode worker does for a hierarchical cache alone."""
+    if _retire_of(scheduler.tree_cache) is not None:
+        scheduler.tree_cache.check_hicache_events()
+
+
+def _before_release(queue: Any, decode_req: Any, *args: Any, **keywords: Any) -> None:
+    """Has nothing saved any more when pages are freed that prefill may still be writing.
+
+    Nobody can tell where a late write ends up, nor what is then computed from it.
+    """
+    retire = _retire_of(queue.tree_cache)
+    if retire is not None and not _is_drained(decode_req):
+        retire(f"the transfer of request {decode_req.req.rid!r} was not seen to end, and its pages are used again")
+
+
+def _is_drained(decode_req: Any) -> bool:
+    """Whether every prefill rank has said that it does not write this request's pages any more."""
+    receiver = decode_req.kv_receiver
+    ranks = len(getattr(receiver, "bootstrap_infos", None) or ())
+    return ranks > 0 and bool(receiver.kv_mgr.is_abort_release_safe(decode_req.req.bootstrap_room, ranks))
+
+
+def _retire_of(tree: Any) -> Optional[Callable[[str], None]]:
+    """Returns how to end the use of the cache, if this engine has selected it."""
+    retire: Optional[Callable[[str], None]] = getattr(getattr(tree, "linker", None), "retire", None)
+    return retire

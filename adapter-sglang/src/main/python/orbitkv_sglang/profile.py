@@ -11,14 +11,76 @@ if TYPE_CHECKING:
     from orbitkv_sglang.settings import Settings
 
 
+_DRAINING = ("mooncake", "nixl", "mori", "ascend")
+
+
 class ProfileError(ValueError):
     """An engine that OrbitKV does not serve, and what to change."""
 
 
 def require_supported(context: TreeCacheBuildContext, settings: Settings) -> None:
     """Raises ``ProfileError`` for the first thing that is not served."""
-    for refusal in (*_settings(), *_parallelism(), *_model(context), *_adapters()):
+    for refusal in (*_role(settings), *_settings(), *_parallelism(), *_model(context), *_adapters()):
         raise ProfileError(f"OrbitKV for SGLang: {refusal}")
+
+
+def _role(settings: Settings) -> list[str]:
+    from sglang.srt.environ import envs
+    from sglang.srt.runtime_context import get_disagg
+
+    disaggregation = get_disagg()
+    mode = disaggregation.disaggregation_mode
+    if mode == "null":
+        return []
+    if mode not in ("prefill", "decode"):
+        return [f"--disaggregation-mode is {mode!r}, and only 'null', 'prefill' and 'decode' are served"]
+    refused = []
+    if disaggregation.enable_pd_role_switch:
+        refused.append("--enable-pd-role-switch has a worker keep the cache of the other role; leave it out")
+    if not envs.SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE.get():
+        refused.append(
+            "SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE is off, with which decode uses pages again that prefill"
+            " still writes; leave it out"
+        )
+    return refused + (_prefill(settings) if mode == "prefill" else _decode(settings))
+
+
+def _prefill(settings: Settings) -> list[str]:
+    from sglang.srt.environ import envs
+
+    if settings.loads == "on" and envs.SGLANG_DISAGG_PREFILL_EARLY_SEND_CACHED_PREFIX.get():
+        return [
+            "SGLANG_DISAGG_PREFILL_EARLY_SEND_CACHED_PREFIX is on, with which a prefix may be sent while it is still"
+            " restored; set it to false"
+        ]
+    return []
+
+
+def _decode(settings: Settings) -> list[str]:
+    from sglang.srt.environ import envs
+    from sglang.srt.runtime_context import get_disagg
+
+    disaggregation = get_disagg()
+    refused = []
+    if settings.loads == "on":
+        refused.append(
+            "loads in --hicache-storage-backend-extra-config is 'on' with --disaggregation-mode decode, whose pages the"
+            " transport alone writes; set it to 'off'"
+        )
+    if not disaggregation.disaggregation_decode_enable_radix_cache:
+        refused.append(
+            "--disaggregation-decode-enable-radix-cache is missing; without it decode has no tree that could be saved"
+        )
+    if disaggregation.disaggregation_transfer_backend not in _DRAINING:
+        refused.append(
+            f"--disaggregation-transfer-backend is {disaggregation.disaggregation_transfer_backend!r}, expected one"
+            f" that says when it writes no more: {', '.join(_DRAINING)}"
+        )
+    if envs.SGLANG_DISAGG_STAGING_BUFFER.get():
+        refused.append(
+            "SGLANG_DISAGG_STAGING_BUFFER is on, with which pages are written from a buffer in between; leave it out"
+        )
+    return refused
 
 
 def _settings() -> list[str]:
@@ -37,8 +99,6 @@ def _settings() -> list[str]:
         refused.append("--disable-radix-cache leaves nothing to restore into; leave it out")
     if disaggregation.disaggregation_decode_retraction_backup == "host_pool":
         refused.append("--disaggregation-decode-retraction-backup host_pool needs a hierarchical cache; use cpu_tensor")
-    if disaggregation.disaggregation_mode != "null":
-        refused.append(f"--disaggregation-mode is {disaggregation.disaggregation_mode!r}, and only 'null' is served")
     if memory.enable_session_radix_cache or get_serving().enable_streaming_session:
         refused.append(
             "--enable-session-radix-cache or --enable-streaming-session keeps tokens that no hash covers; leave it out"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Optional
+from typing import Annotated, Literal, Optional
 
 import msgspec
 from msgspec import Meta
@@ -32,7 +32,10 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the operator says the model's files are, 64 hexadecimal digits; else the agent reads them."""
     pending_ms: Annotated[int, Meta(ge=0, le=60_000)] = 1000
     """How long a request waits for reads from the SSD before it does without them."""
-    saves: bool = True
+    loads: Literal["on", "off"] = "on"
+    """Whether anything is restored; off on a decode worker, whose pages its transport alone writes."""
+    saves: Literal["on", "off"] = "on"
+    """Whether pages are saved; on a decode worker, those of requests that have finished well."""
     agent_command: Optional[Annotated[list[str], Meta(min_length=1)]] = None
     """What starts an agent; that of this package unless it is set."""
 

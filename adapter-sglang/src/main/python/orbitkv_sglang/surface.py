@@ -13,6 +13,7 @@ _RECORD = os.path.join(os.path.dirname(__file__), "surface.json")
 _CACHE = "sglang.srt.mem_cache"
 _LINKER = f"{_CACHE}.unified_cache.unified_cache_linker"
 _BASE = f"{_CACHE}.base_prefix_cache"
+_DECODE = "sglang.srt.disaggregation.decode"
 _UPDATER = "sglang.srt.managers.scheduler_components.weight_updater"
 
 _SURFACE = Surface(
@@ -31,6 +32,8 @@ _SURFACE = Surface(
         (f"{_CACHE}.cache_init_params", "CacheInitParams"),
         (f"{_CACHE}.unified_cache.component_type", "ComponentType"),
         ("sglang.srt.managers.schedule_policy", "AddReqResult"),
+        ("sglang.srt.managers.schedule_batch", "ReqKvInfo"),
+        (_DECODE, "DecodeRequest"),
         ("sglang.srt.lora.lora_registry", "LoRARef"),
         ("sglang.srt.plugins.hook_registry", "HookType"),
     ),
@@ -42,6 +45,7 @@ _SURFACE = Surface(
                 "__init__", "reset", "release_host_resources", "match_prefix", "init_load_back", "check_hicache_events",
                 "ready_to_load_host_cache", "finish_external_linker_loads", "release_aborted_request",
                 "load_back_is_cache_owned", "get_prefix_hash_values", "get_last_hash_value", "_all_reduce_attn_groups",
+                "checkpoint",
             ),
         ),
         (f"{_CACHE}.unified_cache.unified_tree_core", "UnifiedTreeCore", ("get_hash_values", "get_prefix_hash_values")),
@@ -62,6 +66,9 @@ _SURFACE = Surface(
                 "update_weights_from_ipc",
             ),
         ),
+        (_DECODE, "DecodeTransferQueue", ("_release_request", "resolve_deferred_releases")),
+        (_DECODE, "SchedulerDisaggregationDecodeMixin", ("process_decode_queue",)),
+        ("sglang.srt.disaggregation.common.conn", "CommonKVManager", ("is_abort_release_safe",)),
         ("sglang.srt.plugins.hook_registry", "HookRegistry", ("register", "apply_hooks")),
     ),
     attributes=(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,9 +26,12 @@ class OrbitKvLinkerWrapper(UnifiedCacheLinkerWrapper):
     The linker's keys are those of a tail or of a node. Stored blocks are named by whole chains, which the tree knows.
     """
 
-    def __init__(self, cache: UnifiedRadixCache, linker: OrbitKvLinker) -> None:
+    def __init__(self, cache: UnifiedRadixCache, linker: OrbitKvLinker, *, loads: bool, offers: bool) -> None:
+        """``loads`` is whether anything is looked for, ``offers`` whether the tree's pages are saved unasked."""
         super().__init__(cache, linker)
         self._linker = linker
+        self._loads = loads
+        self._offers = offers
         self._pending: set[str] = set()
         linker.bind(lambda own: self._reduced(own, torch.distributed.ReduceOp.MIN))
 
@@ -39,7 +43,18 @@ class OrbitKvLinkerWrapper(UnifiedCacheLinkerWrapper):
         """Neither finds nor saves anything from now on."""
         self._linker.retire(why)
 
+    @contextlib.contextmanager
+    def offering(self) -> Iterator[None]:
+        """Meanwhile, what the tree is handed is saved."""
+        before, self._offers = self._offers, True
+        try:
+            yield
+        finally:
+            self._offers = before
+
     def match(self, key: RadixKey, req: Req, result: MatchResult) -> MatchResult:
+        if not self._loads:
+            return result
         # One of an earlier pass would be taken for this one's.
         self.hit_markers.pop(req.rid, None)
         self._pending.discard(req.rid)
@@ -62,6 +77,8 @@ class OrbitKvLinkerWrapper(UnifiedCacheLinkerWrapper):
         return loaded
 
     def offload_nodes(self, node_ids: Sequence[Any]) -> None:
+        if not self._offers:
+            return
         for node_id in node_ids:
             self._linker.behind(0, functools.partial(self.cache.get_prefix_hash_values, node_id))
             super().offload_nodes([node_id])
