@@ -75,6 +75,8 @@ final class SglangPlan {
     composition.model().digest().ifPresent(digest -> settings.put("model_digest", digest));
     if (worker.mode().reads()) {
       settings.put("pending_ms", composition.cache().deferMillis());
+    } else {
+      settings.put("loads", "off");
     }
     return settings;
   }

@@ -77,7 +77,7 @@ class PlannerTest {
             + " --disaggregation-decode-retraction-backup cpu_tensor --disaggregation-decode-enable-radix-cache"
             + " --radix-cache-backend orbitkv --enable-unified-cache-external-linker"
             + " --hicache-storage-backend-extra-config"
-            + " '{\"manager\":\"/run/orbitkv/manager.sock\",\"scope\":\"s\"}'",
+            + " '{\"manager\":\"/run/orbitkv/manager.sock\",\"scope\":\"s\",\"loads\":\"off\"}'",
         "python3 -m sglang_router.launch_router --pd-disaggregation --host 10.0.0.1 --port 8000"
             + " --prefill http://10.0.0.1:30000 8998 --decode http://10.0.0.1:30001");
   }
