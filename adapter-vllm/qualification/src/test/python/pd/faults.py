@@ -1,0 +1,125 @@
+"""What goes wrong with a transfer between real processes, and what has to hold all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pd.trial import DECODE, LOADED, PREFILL, ROUTER, SAVED, TOKENS, Trial, whole
+
+_LONG = 1000
+_MANY = 9
+"""Prompts of so many tokens take every page of an engine in turn."""
+
+_EXPIRED = "vllm:nixl_num_kv_expired_reqs_total"
+
+
+def cancellation(trial: Trial) -> None:
+    """The client goes away while its transfer is under way, and others use D's pages."""
+    cluster = trial.cluster
+    others = [trial.prompt(_LONG) for _ in range(_MANY)]
+    mine = trial.prompt(_LONG)
+    saved = cluster.metric(DECODE, SAVED)
+    with trial.transfer(mine) as question:
+        question.give_up()
+        trial.poked(DECODE, lambda: not trial.receiving(), "D has heard that the client is gone")
+        taken = trial.usage(DECODE)
+        trial.shown(taken > 0, "cancellation: D keeps the pages that the transport may still write", f"{taken:.0%}")
+        trial.exact(DECODE, others, "cancellation: others, which use every other page meanwhile")
+        trial.shown(trial.usage(DECODE) >= taken, "page reuse: and none of those that it may write")
+    trial.poked(DECODE, lambda: trial.usage(DECODE) == 0, "D's pages come free")
+    trial.shown(True, "cancellation: D's pages come free with the transport's word")
+    trial.exact(DECODE, others[::-1], "page reuse: the others again, of pages that D has kept")
+    trial.exact(ROUTER, [trial.prompt(_LONG) for _ in range(3)], "page reuse: through router, P and D, in these pages")
+    more = cluster.metric(DECODE, SAVED) - saved
+    most = (_MANY + 3) * whole(_LONG + TOKENS)
+    trial.shown(0 < more <= most, "cancellation: D saves what others finished, and no more", f"{more:.0f} tokens")
+
+
+def peer_loss(trial: Trial) -> None:
+    """P is killed while a transfer is under way."""
+    cluster = trial.cluster
+    mine = trial.prompt(_LONG)
+    with trial.transfer(mine) as question:
+        cluster.kill(PREFILL)
+    cluster.until(lambda: question.has_ended, "D has given the transfer up")
+    trial.shown(question.tokens() == trial.expected(mine), "peer loss: D computes what did not come", "exact")
+    trial.exact(DECODE, [mine, trial.prompt(_LONG)], "peer loss: D goes on")
+    cluster.start(PREFILL)
+    trial.saves(PREFILL, PREFILL)
+    trial.serves()
+    trial.exact(ROUTER, [mine, trial.prompt(_LONG)], "peer loss: with another P")
+
+
+def partial_submission(trial: Trial) -> None:
+    """P is killed when it has computed and saved some chunks of a prompt."""
+    cluster = trial.cluster
+    for _ in range(10):
+        mine = trial.prompt(2 * _LONG)
+        saved = cluster.metric(PREFILL, SAVED)
+        question = cluster.question(ROUTER, mine, TOKENS)
+        while not question.has_ended and cluster.metric(PREFILL, SAVED) <= saved:
+            pass
+        with cluster.stopped(PREFILL):
+            if not question.has_ended and cluster.metric(PREFILL, SAVED) - saved < whole(2 * _LONG):
+                cluster.kill(PREFILL)
+                break
+    else:
+        raise AssertionError("P was faster each time")
+    cluster.until(lambda: question.has_ended, "the client has an answer or none")
+    cluster.start(PREFILL)
+    trial.saves(PREFILL, PREFILL)
+    trial.serves()
+    loaded = cluster.metric(PREFILL, LOADED)
+    trial.exact(ROUTER, [mine], "partial submission: the same prompt with another P")
+    trial.poked(PREFILL, lambda: cluster.metric(PREFILL, LOADED) > loaded, "P restores the chunks that were saved")
+    restored = cluster.metric(PREFILL, LOADED) - loaded
+    trial.shown(restored < whole(2 * _LONG), "partial submission: which has restored the chunks", f"{restored:.0f} tokens")
+
+
+def delayed_acknowledgement(trial: Trial) -> None:
+    """D stands still until P's lease has run out, and reads P's pages when they are others'."""
+    cluster = trial.cluster
+    mine = trial.prompt(_LONG)
+    expired = cluster.metric(PREFILL, _EXPIRED)
+    parameters = cluster.hand_over(PREFILL, mine)
+    saved = cluster.metric(DECODE, SAVED)
+    with cluster.stopped(DECODE):
+        question = cluster.question(DECODE, mine, 4 * TOKENS, parameters)
+        trial.poked(PREFILL, lambda: cluster.metric(PREFILL, _EXPIRED) > expired, "P's lease has run out")
+        trial.exact(PREFILL, [trial.prompt(_LONG) for _ in range(_MANY)], "delayed acknowledgement: others in P's pages")
+    answer = question.tokens()
+    wrong = answer != trial.expected(mine, 4 * TOKENS)
+    print(f"seen: what D answers from pages that were others' is {'wrong' if wrong else 'exact'}", flush=True)
+    trial.shown(cluster.has_said(DECODE, "is not saved: its prompt's pages came"), "delayed acknowledgement: D says so")
+    trial.exact(DECODE, [trial.prompt(_LONG)], "delayed acknowledgement: D goes on")
+    most = whole(_LONG + TOKENS) + trial.saves(DECODE, DECODE)
+    more = cluster.metric(DECODE, SAVED) - saved
+    trial.shown(more <= most, "delayed acknowledgement: and has saved no more than that", f"{more:.0f} tokens of {most}")
+    trial.exact(PREFILL, [mine + answer + [9, 8, 7]], "delayed acknowledgement: the second turn, restored by P")
+
+
+def decode_restart(trial: Trial) -> None:
+    """D is killed while a transfer is under way, and P's lease runs out."""
+    cluster = trial.cluster
+    expired = cluster.metric(PREFILL, _EXPIRED)
+    mine = trial.prompt(_LONG)
+    with trial.transfer(mine) as question:
+        cluster.kill(DECODE)
+    cluster.until(lambda: question.has_ended, "the client has no answer")
+    trial.poked(PREFILL, lambda: cluster.metric(PREFILL, _EXPIRED) > expired and trial.usage(PREFILL) == 0,
+                "P's lease has run out")
+    trial.shown(True, "restart: P's pages come free when its lease has run out")
+    cluster.start(DECODE)
+    trial.saves(DECODE, DECODE)
+    trial.serves()
+    trial.exact(ROUTER, [mine, trial.prompt(_LONG)], "restart: with another D")
+
+
+ALL: dict[str, Callable[[Trial], None]] = {
+    "cancellation": cancellation,
+    "delayed-acknowledgement": delayed_acknowledgement,
+    "decode-restart": decode_restart,
+    "peer-loss": peer_loss,
+    "partial-submission": partial_submission,
+}
+"""By name, in an order in which each leaves what the next one needs."""
