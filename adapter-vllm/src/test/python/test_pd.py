@@ -377,6 +377,11 @@ class PdTest(unittest.TestCase):
                 now[0] += _KEPT_S
                 engine.settle(4)
                 self.assertEqual(request.block_hashes[:whole], engine.saved)
+                again = engine.add(list(request.all_token_ids), limit=1)
+                own = engine.scheduler.kv_cache_manager.get_computed_blocks(again)[1]
+                self.assertEqual(whole * BLOCK, own, "nor does anybody else get what came late")
+                engine.run()
+                engine.settle(4)
                 engine.require_empty()
 
     def test_a_delivery_of_which_nobody_says_since_when_it_was_kept_is_not_saved(self) -> None:

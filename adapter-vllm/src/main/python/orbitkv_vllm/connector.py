@@ -147,6 +147,7 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
         """Learns where references to pages are held."""
         if self._scheduler is not None:
             self._scheduler.bind(gpu_block_pool)
+            self._handovers.bind(gpu_block_pool)
 
     def get_num_new_matched_tokens(self, request: Request, num_computed_tokens: int) -> tuple[int | None, bool]:
         """Asks what the cache has behind the computed tokens."""
@@ -154,7 +155,7 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
 
     def update_state_after_alloc(self, request: Request, blocks: KVCacheBlocks, num_external_tokens: int) -> None:
         """Learns the pages of a request."""
-        self._handovers.allocated(request)
+        self._handovers.allocated(request, blocks.get_block_ids()[0])
         self._half().allocated(request, blocks, num_external_tokens)
 
     def build_connector_meta(self, scheduler_output: SchedulerOutput) -> KVConnectorMetadata:
@@ -167,7 +168,7 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
 
     def request_finished(self, request: Request, block_ids: list[int]) -> tuple[bool, dict[str, Any] | None]:
         """Forgets a request. Its pages are the engine's: those being saved are held by references."""
-        self._half().finished(request, block_ids if self._handovers.finished(request) else ())
+        self._half().finished(request, block_ids if self._handovers.finished(request, block_ids) else ())
         return False, self._handovers.parameters(request)
 
     def request_finished_all_groups(

@@ -100,7 +100,9 @@ class Cluster:
         process = self._processes.pop(title)
         all_of_it = descendants(process.pid)
         for one in all_of_it:
-            os.kill(one, signal.SIGKILL)
+            # It may have ended by itself.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
         process.wait()
         await_end(one for one in all_of_it if one != process.pid)
 
@@ -167,11 +169,16 @@ class Cluster:
         return sum(
             float(line.rpartition(" ")[2]) for line in lines if line.partition("{")[0] == name and label in line)
 
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Waits for something that comes about in processes that run."""
+    def has_ended(self, title: str) -> bool:
+        """Whether a process has ended by itself."""
+        return self._processes[title].poll() is not None
+
+    def until(self, condition: Callable[[], bool], what: str, but: str = "") -> None:
+        """Waits for something that comes about in processes that run, all but perhaps one."""
         def holds() -> bool:
             for title in self._processes:
-                self._runs(title)
+                if title != but:
+                    self._runs(title)
             return condition()
 
         _until(holds, what)

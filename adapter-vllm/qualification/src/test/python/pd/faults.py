@@ -91,11 +91,12 @@ def delayed_acknowledgement(trial: Trial) -> None:
     wrong = answer != trial.expected(mine, 4 * TOKENS)
     print(f"seen: what D answers from pages that were others' is {'wrong' if wrong else 'exact'}", flush=True)
     trial.shown(cluster.has_said(DECODE, "is not saved: its prompt's pages came"), "delayed acknowledgement: D says so")
-    trial.exact(DECODE, [trial.prompt(_LONG)], "delayed acknowledgement: D goes on")
-    most = whole(_LONG + TOKENS) + trial.saves(DECODE, DECODE)
+    again = [mine, mine + answer + [9, 8, 7]]
+    trial.exact(DECODE, again, "delayed acknowledgement: D, asked again, uses nothing of it")
+    most = sum(whole(len(prompt) + TOKENS) for prompt in again) + trial.saves(DECODE, DECODE)
     more = cluster.metric(DECODE, SAVED) - saved
     trial.shown(more <= most, "delayed acknowledgement: and has saved no more than that", f"{more:.0f} tokens of {most}")
-    trial.exact(PREFILL, [mine + answer + [9, 8, 7]], "delayed acknowledgement: the second turn, restored by P")
+    trial.exact(PREFILL, again, "delayed acknowledgement: the second turn, restored by P")
 
 
 def decode_restart(trial: Trial) -> None:
@@ -106,9 +107,14 @@ def decode_restart(trial: Trial) -> None:
     with trial.transfer(mine) as question:
         cluster.kill(DECODE)
     cluster.until(lambda: question.has_ended, "the client has no answer")
-    trial.poked(PREFILL, lambda: cluster.metric(PREFILL, _EXPIRED) > expired and trial.usage(PREFILL) == 0,
-                "P's lease has run out")
-    trial.shown(True, "restart: P's pages come free when its lease has run out")
+    if trial.outlives(
+        PREFILL, lambda: cluster.metric(PREFILL, _EXPIRED) > expired and trial.usage(PREFILL) == 0, "P's lease runs out"
+    ):
+        trial.shown(True, "restart: P's pages come free when its lease has run out")
+    else:
+        print("seen: P has ended with D, which was reading from it", flush=True)
+        cluster.start(PREFILL)
+        trial.saves(PREFILL, PREFILL)
     cluster.start(DECODE)
     trial.saves(DECODE, DECODE)
     trial.serves()

@@ -91,6 +91,20 @@ class Trial:
 
         self.cluster.until(holds, what)
 
+    def outlives(self, title: str, condition: Callable[[], bool], what: str) -> bool:
+        """Waits for what an engine tells, or until it has ended by itself. Returns whether it goes on."""
+        def decided() -> bool:
+            with contextlib.suppress(OSError):
+                self.cluster.complete(title, [3], 1)
+                return condition()
+            return self.cluster.has_ended(title)
+
+        self.cluster.until(decided, what, but=title)
+        if self.cluster.has_ended(title):
+            self.cluster.kill(title)
+            return False
+        return True
+
     def usage(self, title: str) -> float:
         """The share of an engine's pages that are taken."""
         return self.cluster.metric(title, "vllm:kv_cache_usage_perc")
