@@ -2,8 +2,8 @@
 
 Between prefill and decode a transport copies pages that prefill keeps for a while. When that while is over it uses them
 again, even if decode still reads them, and nobody sees in the bytes what they are of. So prefill says with each prompt
-since when it keeps the pages. What decode got too late is not saved, nor does it stay in the engine's own cache, from which
-others would compute and be saved.
+since when it keeps the pages. What decode got too late is not saved, nor does it stay in the engine's own cache, from
+which others would compute and be saved.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("orbitkv_vllm")
 
 _KEPT_FROM = "orbitkv_kept_from"
-"""Among the parameters of a transfer, which routers pass on: since when prefill keeps the pages. Seconds of the wall clock,
-the one clock that processes share."""
+"""Among the parameters of a transfer, which routers pass on: since when prefill keeps the pages. Seconds of the wall
+clock, the one clock that processes share."""
 
 
 class Handovers:
@@ -43,14 +43,14 @@ class Handovers:
         if self._limit_s is None or not _is_delivered(request):
             return
         kept_from = _parameters(request).get(_KEPT_FROM)
-        told = isinstance(kept_from, (int, float))
-        if told and self._clock() - kept_from <= self._limit_s:
+        age = self._clock() - kept_from if isinstance(kept_from, (int, float)) else None
+        if age is not None and age <= self._limit_s:
             return
         if request.request_id not in self._late:
             self._late.add(request.request_id)
             _LOG.warning(
                 "request %s is not saved: its prompt's pages came %s; prefill keeps them for %d s", request.request_id,
-                f"{self._clock() - kept_from:.1f} s after they were computed" if told else "without a time", self._limit_s)
+                "without a time" if age is None else f"{age:.1f} s after they were computed", self._limit_s)
         self._forget(pages)
 
     def finished(self, request: Request, pages: Sequence[int]) -> bool:
