@@ -67,7 +67,7 @@ def _path(trial: Trial) -> None:
 
 
 def _restart(trial: Trial) -> None:
-    """An engine that has nothing of its own is asked for everything, whatever had become of it: what the Manager has is right."""
+    """An engine that has nothing of its own is asked for everything, whatever had become of it."""
     cluster = trial.cluster
     asked = [prompt for prompt in trial.asked if len(prompt) > 40]
     cluster.kill(PREFILL)

@@ -25,7 +25,8 @@ START_LIMIT_S = 900.0
 ANSWER_LIMIT_S = 300.0
 
 _OPTIONS: dict[str, Any] = {
-    "--dtype": "float32", "--enforce-eager": True, "--max-model-len": 4096, "--max-num-batched-tokens": 128, "--num-gpu-blocks-override": 256,
+    "--dtype": "float32", "--enforce-eager": True, "--max-model-len": 4096, "--max-num-batched-tokens": 128,
+    "--num-gpu-blocks-override": 256,
     "--skip-tokenizer-init": True,
 }
 _ENVIRONMENT = {
@@ -60,7 +61,7 @@ class Cluster:
         self.plan["alone"] = {"environment": _ENVIRONMENT, "command": [
             "vllm", "serve", str(model), "--served-model-name", "m", "--host", "127.0.0.1", "--port",
             str(self._ports["alone"]), "--block-size", "32", "--no-enable-prefix-caching",
-            *(word for option, value in _OPTIONS.items() for word in (option, *([] if value is True else [str(value)]))),
+            *(word for option, value in _OPTIONS.items() for word in (option, str(value)) if word != "True"),
         ]}
 
     def _composition(self, manager_http: str) -> dict[str, Any]:

@@ -14,25 +14,26 @@ _EXPIRED = "vllm:nixl_num_kv_expired_reqs_total"
 
 
 def cancellation(trial: Trial) -> None:
-    """The client goes away while its transfer is under way, and others use D's pages."""
+    """The client goes away while its transfer is under way, once alone, and once while others use D's pages."""
     cluster = trial.cluster
-    others = [trial.prompt(_LONG) for _ in range(_MANY)]
-    mine = trial.prompt(_LONG)
-    saved = cluster.metric(DECODE, SAVED)
-    with trial.transfer(mine) as question:
+    saved = trial.settled(DECODE)
+    with trial.transfer(trial.prompt(_LONG)) as question:
         question.give_up()
         trial.poked(DECODE, lambda: not trial.receiving(), "D has heard that the client is gone")
         taken = trial.usage(DECODE)
         trial.shown(taken > 0, "cancellation: D keeps the pages that the transport may still write", f"{taken:.0%}")
-        trial.exact(DECODE, others, "cancellation: others, which use every other page meanwhile")
-        trial.shown(trial.usage(DECODE) >= taken, "page reuse: and none of those that it may write")
-    trial.poked(DECODE, lambda: trial.usage(DECODE) == 0, "D's pages come free")
-    trial.shown(True, "cancellation: D's pages come free with the transport's word")
+    more = trial.settled(DECODE) - saved
+    trial.shown(more == 0, "cancellation: they come free with the transport's word, and nothing of them is saved")
+
+    others = [trial.prompt(_LONG) for _ in range(_MANY)]
+    with trial.transfer(trial.prompt(_LONG)) as question:
+        question.give_up()
+        trial.poked(DECODE, lambda: not trial.receiving(), "D has heard that the client is gone")
+        trial.exact(DECODE, others, "page reuse: others, in every other page of D")
+        trial.shown(trial.usage(DECODE) >= taken, "page reuse: and in none that the transport may write")
+    trial.settled(DECODE)
     trial.exact(DECODE, others[::-1], "page reuse: the others again, of pages that D has kept")
     trial.exact(ROUTER, [trial.prompt(_LONG) for _ in range(3)], "page reuse: through router, P and D, in these pages")
-    more = cluster.metric(DECODE, SAVED) - saved
-    most = (_MANY + 3) * whole(_LONG + TOKENS)
-    trial.shown(0 < more <= most, "cancellation: D saves what others finished, and no more", f"{more:.0f} tokens")
 
 
 def peer_loss(trial: Trial) -> None:
@@ -73,11 +74,13 @@ def partial_submission(trial: Trial) -> None:
     cluster.start(PREFILL)
     trial.saves(PREFILL, PREFILL)
     trial.serves()
+    trial.settled(PREFILL)
     loaded = cluster.metric(PREFILL, LOADED)
     trial.exact(ROUTER, [mine], "partial submission: the same prompt with another P")
-    trial.poked(PREFILL, lambda: cluster.metric(PREFILL, LOADED) > loaded, "P restores the chunks that were saved")
+    trial.settled(PREFILL)
     restored = cluster.metric(PREFILL, LOADED) - loaded
-    trial.shown(restored < whole(2 * _LONG), "partial submission: which has restored the chunks", f"{restored:.0f} tokens")
+    most = whole(2 * _LONG)
+    trial.shown(restored < most, "partial submission: which restores what was saved", f"{restored:.0f} tokens of {most}")
 
 
 def delayed_acknowledgement(trial: Trial) -> None:
@@ -85,21 +88,20 @@ def delayed_acknowledgement(trial: Trial) -> None:
     cluster = trial.cluster
     mine = trial.prompt(_LONG)
     expired = cluster.metric(PREFILL, _EXPIRED)
+    saved = trial.settled(DECODE)
     parameters = cluster.hand_over(PREFILL, mine)
-    saved = cluster.metric(DECODE, SAVED)
     with cluster.stopped(DECODE):
         question = cluster.question(DECODE, mine, 4 * TOKENS, parameters)
         trial.poked(PREFILL, lambda: cluster.metric(PREFILL, _EXPIRED) > expired, "P's lease has run out")
-        trial.exact(PREFILL, [trial.prompt(_LONG) for _ in range(_MANY)], "delayed acknowledgement: others in P's pages")
+        others = [trial.prompt(_LONG) for _ in range(_MANY)]
+        trial.exact(PREFILL, others, "delayed acknowledgement: others in P's pages")
     answer = question.tokens()
     wrong = answer != trial.expected(mine, 4 * TOKENS)
     print(f"seen: what D answers from pages that were others' is {'wrong' if wrong else 'exact'}", flush=True)
     trial.shown(cluster.has_said(DECODE, "is not saved: its prompt's pages came"), "delayed acknowledgement: D says so")
     again = [mine, mine + answer + [9, 8, 7]]
+    trial.shown(trial.settled(DECODE) == saved, "delayed acknowledgement: and has saved nothing of it")
     trial.exact(DECODE, again, "delayed acknowledgement: D, asked again, uses nothing of it")
-    most = sum(whole(len(prompt) + TOKENS) for prompt in again) + trial.saves(DECODE, DECODE)
-    more = cluster.metric(DECODE, SAVED) - saved
-    trial.shown(more <= most, "delayed acknowledgement: and has saved no more than that", f"{more:.0f} tokens of {most}")
     trial.exact(PREFILL, again, "delayed acknowledgement: the second turn, restored by P")
 
 

@@ -68,20 +68,16 @@ class Trial:
 
         self.cluster.until(answers, "the router has workers")
 
-    def saves(self, title: str, through: str) -> int:
-        """Asks until a worker has saved something, and returns how many tokens that may be. Agents take a while to start,
-        and an engine does not wait for one that is slow: not everything is saved."""
+    def saves(self, title: str, through: str) -> None:
+        """Asks until a worker has saved something. Agents take a while to start, and an engine does not wait for one that
+        is slow: not everything is saved."""
         before = self.cluster.metric(title, SAVED)
-        most = 0
 
         def saved() -> bool:
-            nonlocal most
-            most += whole(2 * BLOCK + 1 + TOKENS)
             self.exactly(through, self.prompt(2 * BLOCK + 1))
             return self.cluster.metric(title, SAVED) > before
 
         self.cluster.until(saved, f"{title} saves")
-        return most
 
     def poked(self, title: str, condition: Callable[[], bool], what: str) -> None:
         """Waits for what an engine tells with its steps: one that is idle takes none."""
@@ -90,6 +86,11 @@ class Trial:
             return condition()
 
         self.cluster.until(holds, what)
+
+    def settled(self, title: str) -> float:
+        """Waits until an engine has no page in use, also for a transfer or a save. Returns how many tokens it has saved."""
+        self.poked(title, lambda: self.usage(title) == 0, f"the pages of {title} come free")
+        return self.cluster.metric(title, SAVED)
 
     def outlives(self, title: str, condition: Callable[[], bool], what: str) -> bool:
         """Waits for what an engine tells, or until it has ended by itself. Returns whether it goes on."""
@@ -119,5 +120,6 @@ class Trial:
         parameters = self.cluster.hand_over(PREFILL, prompt)
         with self.cluster.stopped(PREFILL):
             question = self.cluster.question(DECODE, prompt, TOKENS, parameters)
-            self.cluster.until(self.receiving, "D waits for pages")
+            self.cluster.until(lambda: self.receiving() or question.has_ended, "D waits for pages")
+            assert not question.has_ended, f"the transfer has ended: {question.answer()}"
             yield question
