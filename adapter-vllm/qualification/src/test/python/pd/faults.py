@@ -80,7 +80,7 @@ def partial_submission(trial: Trial) -> None:
     trial.settled(PREFILL)
     restored = cluster.metric(PREFILL, LOADED) - loaded
     most = whole(2 * _LONG)
-    trial.shown(restored < most, "partial submission: which restores what was saved", f"{restored:.0f} tokens of {most}")
+    trial.shown(restored < most, "partial submission: which restores the chunks", f"{restored:.0f} tokens of {most}")
 
 
 def delayed_acknowledgement(trial: Trial) -> None:

@@ -69,8 +69,8 @@ class Trial:
         self.cluster.until(answers, "the router has workers")
 
     def saves(self, title: str, through: str) -> None:
-        """Asks until a worker has saved something. Agents take a while to start, and an engine does not wait for one that
-        is slow: not everything is saved."""
+        """Asks until a worker has saved something. Agents take a while to start, and an engine does not wait for one
+        that is slow: not everything is saved."""
         before = self.cluster.metric(title, SAVED)
 
         def saved() -> bool:
@@ -88,7 +88,7 @@ class Trial:
         self.cluster.until(holds, what)
 
     def settled(self, title: str) -> float:
-        """Waits until an engine has no page in use, also for a transfer or a save. Returns how many tokens it has saved."""
+        """Waits until no page of an engine is in use, for a transfer or a save. Returns how many tokens it has saved."""
         self.poked(title, lambda: self.usage(title) == 0, f"the pages of {title} come free")
         return self.cluster.metric(title, SAVED)
 
