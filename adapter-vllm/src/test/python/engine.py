@@ -183,6 +183,7 @@ class Engine:
         self._depth = 2 if config.scheduler_config.async_scheduling else 1
         self._under_way: list[tuple[SchedulerOutput, ModelRunnerOutput]] = []
         self.finished: dict[str, list[int]] = {}
+        self.handed_over: dict[str, Optional[dict[str, Any]]] = {}
         self.tokens: dict[str, list[int]] = {}
         self.orders: list[Orders] = []
         self.events: list[Any] = []
@@ -308,6 +309,7 @@ class Engine:
             for one in core_outputs.outputs:
                 self.tokens.setdefault(one.request_id, []).extend(one.new_token_ids)
                 if one.finish_reason is not None:
+                    self.handed_over[one.request_id] = one.kv_transfer_params
                     self.finished[one.request_id] = self.tokens[one.request_id]
 
 

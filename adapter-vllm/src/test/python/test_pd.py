@@ -8,6 +8,7 @@ import logging
 import random
 import socket
 import tempfile
+import time
 import unittest
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Optional
@@ -31,7 +32,8 @@ from workers import Workers
 _PROMPT = [7 * token % 500 + 3 for token in range(5 * BLOCK + 5)]
 _BLOCKS = len(_PROMPT) // BLOCK
 
-_SAVE = {"loads": "off", "saves": "finished"}
+_KEPT_S = 30
+_SAVE = {"loads": "off", "saves": "finished", "delivery_s": _KEPT_S}
 """What decode is planned with."""
 
 
@@ -151,6 +153,7 @@ class PdTest(unittest.TestCase):
         patched.start()
         self.addCleanup(patched.stop)
         self.adapters: dict[str, FakeAdapter] = {}
+        self.kept_from: dict[str, object] = {"orbitkv_kept_from": time.time()}
 
     def adapter(self, name: str) -> FakeAdapter:
         if name not in self.adapters:
@@ -187,7 +190,7 @@ class PdTest(unittest.TestCase):
         return engine.add(prompt, sampling=_transfer({
             "do_remote_prefill": True, "do_remote_decode": False, "remote_block_ids": (list(range(1, 9)),),
             "remote_engine_id": "other", "remote_request_id": "r", "remote_host": "127.0.0.1", "remote_port": 1,
-            "tp_size": 1, "remote_num_tokens": len(prompt),
+            "tp_size": 1, "remote_num_tokens": len(prompt), **self.kept_from,
         }), **options)
 
     # What the released classes make of the two.
@@ -359,6 +362,55 @@ class PdTest(unittest.TestCase):
                 self.assertEqual([], engine.finished[request.request_id])
                 self.assertEqual([], engine.saved)
                 engine.require_empty()
+
+    def test_a_delivery_that_took_longer_than_its_pages_are_kept_is_not_saved(self) -> None:
+        for late, whole in ((0.0, _BLOCKS), (-1.0, _BLOCKS), (0.5, 0), (9e9, 0)):
+            with self.subTest(late=late):
+                engine = self.engine(f"l{late}", "kv_consumer", extra=_SAVE)
+                now = [1000.0]
+                engine.connector._handovers._clock = lambda: now[0]
+                self.kept_from = {"orbitkv_kept_from": now[0]}
+                request = self.received(engine)
+                engine.settle(2)
+                now[0] += _KEPT_S + late
+                engine.deliver(request.request_id)
+                engine.run()
+                now[0] += _KEPT_S
+                engine.settle(4)
+                self.assertEqual(request.block_hashes[:whole], engine.saved)
+                again = engine.add(list(request.all_token_ids), limit=1)
+                own = engine.scheduler.kv_cache_manager.get_computed_blocks(again)[1]
+                self.assertEqual(whole * BLOCK, own, "nor does anybody else get what came late")
+                engine.run()
+                engine.settle(4)
+                engine.require_empty()
+
+    def test_a_delivery_of_which_nobody_says_since_when_it_was_kept_is_not_saved(self) -> None:
+        cases: list[dict[str, object]] = [{}, {"orbitkv_kept_from": None}, {"orbitkv_kept_from": "now"}]
+        for said in cases:
+            with self.subTest(said=said):
+                self.kept_from = said
+                engine = self.engine(f"n{len(self.adapters)}", "kv_consumer", extra=_SAVE)
+                request = self.received(engine)
+                engine.settle(2)
+                engine.deliver(request.request_id)
+                engine.run()
+                engine.settle(4)
+                self.assertEqual([], engine.saved)
+                engine.require_empty()
+
+    def test_prefill_says_since_when_it_keeps_what_it_hands_over(self) -> None:
+        engine = self.prefill()
+        before = time.time()
+        request = engine.add(_PROMPT, limit=1, sampling=_transfer({"do_remote_decode": True}))
+        engine.run()
+        said = engine.handed_over[request.request_id]
+        assert said is not None
+        self.assertTrue(before <= said["orbitkv_kept_from"] <= time.time())
+        self.assertTrue(said["do_remote_prefill"], "with what the transport says")
+        mine = engine.add(_PROMPT[1:], limit=1)
+        engine.run()
+        self.assertIsNone(engine.handed_over[mine.request_id])
 
     def test_a_request_that_was_aborted_after_its_delivery_saves_nothing(self) -> None:
         engine = self.decode()

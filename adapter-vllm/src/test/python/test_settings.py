@@ -23,17 +23,18 @@ class SettingsTest(unittest.TestCase):
             settings = Settings.parse({
                 "dram": "16GiB", "ssd": "/var/cache/a:b:200GiB", "runtime_dir": "/run/x", "scope": "team",
                 "model_digest": "0f" * 32, "adapters": {"sql": folder}, "defer_ms": 0, "agent_command": ["a", "b"],
-                "loads": "off", "saves": "finished", "device_settings": {"loads": "auto", "bands": 2},
+                "loads": "off", "saves": "finished", "delivery_s": 30, "device_settings": {"loads": "auto", "bands": 2},
             })
             self.assertEqual(Settings(
                 None, "16GiB", "/var/cache/a:b:200GiB", "/run/x", "team", b"\x0f" * 32, (("sql", folder),), 0,
-                ("a", "b"), False, Saves.FINISHED, (("bands", "2"), ("loads", "auto"))), settings)
+                ("a", "b"), False, Saves.FINISHED, 30, (("bands", "2"), ("loads", "auto"))), settings)
 
     def test_a_mistake_is_named(self) -> None:
         mistakes: dict[str, Any] = {
             "manager": "manager.sock", "dram": "lots", "ssd": "/var/cache", "runtime_dir": "run", "scope": 7,
             "model_digest": "abc", "adapters": {"sql": "/no/such"}, "defer_ms": -1, "agent_command": "orbitkv",
-            "loads": "finished", "saves": True, "device_settings": ["loads=auto"],
+            "loads": "finished", "saves": True, "delivery_s": 0,
+            "device_settings": ["loads=auto"],
         }
         for name, value in mistakes.items():
             with self.subTest(name), self.assertRaisesRegex(ValueError, f"kv_connector_extra_config.{name}"):

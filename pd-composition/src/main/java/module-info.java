@@ -2,6 +2,7 @@
 @SuppressWarnings("module")
 module io.orbitkv.pd.composition {
   requires transitive io.orbitkv.api;
+  requires tools.jackson.databind;
 
   exports io.orbitkv.pd.composition;
 

@@ -19,6 +19,7 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 )
 
 from orbitkv_vllm import surface
+from orbitkv_vllm.handover import Handovers
 from orbitkv_vllm.metadata import Orders
 from orbitkv_vllm.settings import Settings
 
@@ -54,6 +55,7 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
         self._settings = Settings.parse(self._kv_transfer_config.kv_connector_extra_config)
         require_supported(vllm_config, kv_cache_config, self._settings)
         self._engine_version = engine_version
+        self._handovers = Handovers(self._settings.delivery_s)
         self._scheduler: Optional[SchedulerHalf] = None
         self._worker: Optional[WorkerHalf] = None
         if role is KVConnectorRole.SCHEDULER:
@@ -145,6 +147,7 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
         """Learns where references to pages are held."""
         if self._scheduler is not None:
             self._scheduler.bind(gpu_block_pool)
+            self._handovers.bind(gpu_block_pool)
 
     def get_num_new_matched_tokens(self, request: Request, num_computed_tokens: int) -> tuple[int | None, bool]:
         """Asks what the cache has behind the computed tokens."""
@@ -152,6 +155,7 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
 
     def update_state_after_alloc(self, request: Request, blocks: KVCacheBlocks, num_external_tokens: int) -> None:
         """Learns the pages of a request."""
+        self._handovers.allocated(request, blocks.get_block_ids()[0])
         self._half().allocated(request, blocks, num_external_tokens)
 
     def build_connector_meta(self, scheduler_output: SchedulerOutput) -> KVConnectorMetadata:
@@ -164,15 +168,14 @@ class OrbitKvConnector(KVConnectorBase_V1, SupportsHMA):
 
     def request_finished(self, request: Request, block_ids: list[int]) -> tuple[bool, dict[str, Any] | None]:
         """Forgets a request. Its pages are the engine's: those being saved are held by references."""
-        self._half().finished(request, block_ids)
-        return False, None
+        self._half().finished(request, block_ids if self._handovers.finished(request, block_ids) else ())
+        return False, self._handovers.parameters(request)
 
     def request_finished_all_groups(
         self, request: Request, block_ids: tuple[list[int], ...]
     ) -> tuple[bool, dict[str, Any] | None]:
         """Forgets a request."""
-        self._half().finished(request, block_ids[0])
-        return False, None
+        return self.request_finished(request, block_ids[0])
 
     def has_pending_block_frees(self) -> bool:
         """Whether pages of saves come back soon without a preemption."""

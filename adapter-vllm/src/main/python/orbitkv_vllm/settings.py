@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional
 _SIZE = re.compile(r"[0-9]+(B|KiB|MiB|GiB|TiB)?")
 _NAMES = (
     "manager", "dram", "ssd", "runtime_dir", "scope", "model_digest", "adapters", "defer_ms", "agent_command", "loads",
-    "saves", "device_settings",
+    "saves", "delivery_s", "device_settings",
 )
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -48,6 +48,8 @@ class Settings(NamedTuple):
     """What starts an agent; that of this package unless said otherwise."""
     loads: bool
     saves: Saves
+    delivery_s: Optional[int] = None
+    """Nothing is saved of a request whose prompt's pages another engine had kept for longer when they had arrived."""
     device_settings: tuple[tuple[str, str], ...] = ()
     """What the agent's device is set to, by name, such as ``loads`` and ``auto`` of a GPU."""
 
@@ -69,6 +71,7 @@ class Settings(NamedTuple):
             agent_command=_command("agent_command", given.get("agent_command")),
             loads=_choice("loads", given.get("loads"), ("on", "off")) == "on",
             saves=Saves(_choice("saves", given.get("saves"), ("on", "off", "finished"))),
+            delivery_s=_seconds("delivery_s", given.get("delivery_s")),
             device_settings=_device_settings("device_settings", given.get("device_settings")),
         )
         if settings.manager is not None:
@@ -147,6 +150,12 @@ def _millis(name: str, value: Any) -> int:
         return 1000
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 60_000:
         raise _wrong(name, value, "milliseconds from 0 to 60000")
+    return value
+
+
+def _seconds(name: str, value: Any) -> Optional[int]:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value <= 0):
+        raise _wrong(name, value, "seconds from 1")
     return value
 
 

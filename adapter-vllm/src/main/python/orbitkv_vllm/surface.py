@@ -53,7 +53,7 @@ _SURFACE = Surface(
         (_CACHE, "AttentionSpec", ("num_heads", "num_states", "state_content_size_bytes", "page_size_bytes")),
         (_CACHE, None, ("group_kernel_blocks",)),
         ("vllm.config.cache", "CacheConfig", ("get_resolved_kv_cache_layout",)),
-        ("vllm.v1.core.block_pool", "BlockPool", ("touch", "free_blocks", "get_num_free_blocks")),
+        ("vllm.v1.core.block_pool", "BlockPool", ("touch", "free_blocks", "get_num_free_blocks", "evict_blocks")),
         ("vllm.v1.core.kv_cache_manager", "KVCacheBlocks", ("get_block_ids",)),
         ("vllm.v1.core.kv_cache_utils", None, ("resolve_none_hash_seed", "maybe_convert_block_hash")),
         ("vllm.utils.hashing", None, ("get_hash_fn_by_name",)),
@@ -68,6 +68,7 @@ _SURFACE = Surface(
             (
                 "request_id", "block_hashes", "num_computed_tokens", "all_token_ids", "lora_request", "cache_salt",
                 "skip_reading_prefix_cache", "resumable", "session_id", "num_preemptions", "num_in_flight_tokens", "status",
+                "kv_transfer_params",
             ),
         ),
         ("vllm.v1.core.block_pool", "BlockPool", ("blocks", "num_gpu_blocks", "free_block_queue")),

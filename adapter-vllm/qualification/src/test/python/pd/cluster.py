@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -13,23 +14,28 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
-from qualification.processes import await_end, descendants
+from pd.question import Question
+from qualification.processes import await_end, deliver, descendants
 
 START_LIMIT_S = 900.0
 ANSWER_LIMIT_S = 300.0
 
 _OPTIONS: dict[str, Any] = {
-    "--dtype": "float32", "--enforce-eager": True, "--max-model-len": 2048, "--num-gpu-blocks-override": 256,
+    "--dtype": "float32", "--enforce-eager": True, "--max-model-len": 4096, "--max-num-batched-tokens": 128,
+    "--num-gpu-blocks-override": 256,
     "--skip-tokenizer-init": True,
 }
 _ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1",
     "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "UCX_TLS": "tcp",
 }
+
+_ACCESS = re.compile(r'"(GET|POST) /\S* HTTP/1.1" 200')
+"""What servers print of each request that went well."""
 
 
 class Cluster:
@@ -52,6 +58,11 @@ class Cluster:
         planned = subprocess.run(
             [*self._command, "pd", "plan", str(self.file), "--json"], check=True, capture_output=True, text=True)
         self.plan = {process["title"]: process for process in json.loads(planned.stdout)["processes"]}
+        self.plan["alone"] = {"environment": _ENVIRONMENT, "command": [
+            "vllm", "serve", str(model), "--served-model-name", "m", "--host", "127.0.0.1", "--port",
+            str(self._ports["alone"]), "--block-size", "32", "--no-enable-prefix-caching",
+            *(word for option, value in _OPTIONS.items() for word in (option, str(value)) if word != "True"),
+        ]}
 
     def _composition(self, manager_http: str) -> dict[str, Any]:
         ports = self._ports
@@ -74,21 +85,12 @@ class Cluster:
         return list(self._processes)
 
     def start(self, *titles: str) -> None:
-        """Starts planned processes, and waits until they serve."""
+        """Starts planned processes, or 'alone', an engine without cache and transport. Waits until they serve."""
         for title in titles:
             planned = self.plan[title]
             self._start(title, planned["command"], planned["environment"])
         for title in titles:
             self._wait(title, self.port(title))
-
-    def start_alone(self) -> None:
-        """Starts an engine without a cache and without a transport."""
-        words = []
-        for option, value in _OPTIONS.items():
-            words += [option] if value is True else [option, str(value)]
-        self._start("alone", ["vllm", "serve", str(self._model), "--served-model-name", "m", "--host", "127.0.0.1",
-                              "--port", str(self._ports["alone"]), "--block-size", "32", *words], _ENVIRONMENT)
-        self._wait("alone", self._ports["alone"])
 
     def port(self, title: str) -> int:
         """Where a process listens."""
@@ -99,7 +101,9 @@ class Cluster:
         process = self._processes.pop(title)
         all_of_it = descendants(process.pid)
         for one in all_of_it:
-            os.kill(one, signal.SIGKILL)
+            # It may have ended by itself.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
         process.wait()
         await_end(one for one in all_of_it if one != process.pid)
 
@@ -124,18 +128,61 @@ class Cluster:
         for title in reversed(list(self._processes)):
             self.stop(title)
 
-    def complete(self, title: str, prompt: Sequence[int], tokens: int) -> list[int]:
-        """Asks for an answer, as a client does. Returns its tokens."""
-        answer = json.loads(self.ask(self.port(title), "/v1/completions", {
+    @contextlib.contextmanager
+    def stopped(self, title: str) -> Iterator[None]:
+        """Has an engine stand still, but not the server before it, which goes on taking requests and telling counts."""
+        engine = [one for one in descendants(self._processes[title].pid) if one != self._processes[title].pid]
+        for one in engine:
+            deliver(one, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for one in engine:
+                # Some have been killed since.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGCONT)
+
+    def question(
+        self, title: str, prompt: Sequence[int], tokens: int, transfer: Optional[dict[str, Any]] = None
+    ) -> Question:
+        """Asks for an answer, as a client does, or with parameters of a transfer, as a router does."""
+        body: dict[str, Any] = {
             "model": "m", "prompt": list(prompt), "max_tokens": tokens, "temperature": 0, "ignore_eos": True,
             "return_token_ids": True,
-        }))
-        return list(answer["choices"][0]["token_ids"])
+        }
+        if transfer is not None:
+            body["kv_transfer_params"] = transfer
+        return Question(self.port(title), body, ANSWER_LIMIT_S)
 
-    def metric(self, title: str, name: str) -> float:
-        """The sum of a metric over its labels; zero if there is none."""
+    def complete(self, title: str, prompt: Sequence[int], tokens: int) -> list[int]:
+        """Asks, and waits for the answer's tokens."""
+        return self.question(title, prompt, tokens).tokens()
+
+    def hand_over(self, title: str, prompt: Sequence[int]) -> dict[str, Any]:
+        """Has a prompt computed, and returns how another engine gets its pages."""
+        asked = self.question(title, prompt, 1, {"do_remote_decode": True, "do_remote_prefill": False})
+        parameters: dict[str, Any] = asked.answer()["kv_transfer_params"]
+        return parameters
+
+    def metric(self, title: str, name: str, label: str = "") -> float:
+        """The sum of a metric over its labels, or over those with one of them; zero if there is none."""
         lines = self.ask(self.port(title), "/metrics").splitlines()
-        return sum(float(line.rpartition(" ")[2]) for line in lines if line.partition("{")[0] == name)
+        return sum(
+            float(line.rpartition(" ")[2]) for line in lines if line.partition("{")[0] == name and label in line)
+
+    def has_ended(self, title: str) -> bool:
+        """Whether a process has ended by itself."""
+        return self._processes[title].poll() is not None
+
+    def until(self, condition: Callable[[], bool], what: str, but: str = "") -> None:
+        """Waits for something that comes about in processes that run, all but perhaps one."""
+        def holds() -> bool:
+            for title in self._processes:
+                if title != but:
+                    self._runs(title)
+            return condition()
+
+        _until(holds, what)
 
     def check(self) -> subprocess.CompletedProcess[str]:
         """Has the composition compared with its file."""
@@ -144,7 +191,12 @@ class Cluster:
 
     def log(self, title: str) -> str:
         """What a process has printed last."""
-        return self._log(title).read_text(errors="replace")[-3000:]
+        lines = self._log(title).read_text(errors="replace").splitlines()
+        return "\n".join([line for line in lines if not _ACCESS.search(line)][-80:])
+
+    def has_said(self, title: str, text: str) -> bool:
+        """Whether a process has printed something."""
+        return text in self._log(title).read_text(errors="replace")
 
     def ask(self, port: int, path: str, body: Optional[dict[str, Any]] = None) -> str:
         """Asks a server."""
@@ -188,12 +240,12 @@ class Cluster:
         _until(serves, f"{title} serves")
 
 
-def _until(condition: Any, what: str) -> None:
+def _until(condition: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + START_LIMIT_S
     while not condition():
         if time.monotonic() > deadline:
             raise AssertionError(f"not in {START_LIMIT_S:.0f} s: {what}")
-        time.sleep(0.5)
+        time.sleep(0.1)
 
 
 def _free_ports(count: int) -> list[int]:

@@ -30,7 +30,9 @@ final class OwnershipTable {
   private static final Map<String, Set<String>> OUTSIDE = Map.of(
       "io.orbitkv.backend.dram", Set.of("com.github.benmanes.caffeine"),
       // The user behind a Unix socket.
-      "io.orbitkv.core", Set.of("jdk.net"));
+      "io.orbitkv.core", Set.of("jdk.net"),
+      // Engines take settings as JSON on their command lines.
+      "io.orbitkv.pd.composition", Set.of("tools.jackson.databind"));
 
   /** Parts of a module that are doors of their own, besides the package of its name. */
   private static final Map<String, Set<String>> DOORS = Map.of(

@@ -62,6 +62,27 @@ class PlantedBugsTest {
       new PlantedBug(2, "a dropped block is still on the SSD", "machine/Purge.java",
           "    forEachRow(scopes, store::drop);\n", ""),
 
+      // Saves from pages whose transfer did not end well: the rank gives up some shards or all, late or never.
+
+      new PlantedBug(2, "a shard that was given up counts as copied", "machine/Saves.java",
+          "      if (copied[i]) {", "      if (copied.length > 0) {"),
+      new PlantedBug(2, "giving a shard up completes its block", "machine/Arrivals.java",
+          "      granted[rank] = false;\n", "      granted[rank] = false;\n      commits++;\n"),
+      new PlantedBug(2, "what a process left that is gone counts as copied", "machine/CacheCore.java",
+          "        saves.end(save, SaveState.Event.PROVE_GONE, new int[save.blocks()], new boolean[save.blocks()], now());",
+          "        boolean[] copied = new boolean[save.blocks()];\n"
+              + "        java.util.Arrays.fill(copied, true);\n"
+              + "        saves.end(save, SaveState.Event.PROVE_GONE, new int[save.blocks()], copied, now());"),
+      new PlantedBug(7, "a save is ended by a word that comes after its end", "lifecycle/SaveState.java",
+          "case ENDED -> throw new IllegalTransitionException(this, event);", "case ENDED -> ENDED;"),
+      new PlantedBug(7, "a restore is ended by a word that comes after its end", "lifecycle/RestoreState.java",
+          "case RETIRED -> throw new IllegalTransitionException(this, event);", "case RETIRED -> RETIRED;"),
+      new PlantedBug(4, "a lost rank's late word ends its save", "lifecycle/SaveState.java",
+          "        case PROVE_GONE -> ENDED;\n        default -> throw new IllegalTransitionException(this, event);",
+          "        case PROVE_GONE, ABORT -> ENDED;\n        default -> throw new IllegalTransitionException(this, event);"),
+      new PlantedBug(8, "a block of which a shard was given up waits for ever", "machine/Arrivals.java",
+          "fill.writers == 0 && fill.deadline - now <= 0", "fill.writers < 0 && fill.deadline - now <= 0"),
+
       // 3. Knowing that bytes exist never authorises touching them.
 
       new PlantedBug(3, "any session can use a lease", "machine/Leases.java",

@@ -55,6 +55,7 @@ final class Simulation implements AutoCloseable {
   private static final List<Namespace> NAMESPACES = IntStream.range(0, MODELS)
       .mapToObj(model -> Namespace.builder("simulated", "1", Digest.ZERO).scope("model " + model).build()).toList();
   private static final int MAX_WRITES_BESIDE_READS = 4;
+  private static final Duration FILL_LIFE = Duration.ofNanos(120);
 
   /** A save grant and how far its rank has got. */
   static final class Saving {
@@ -66,8 +67,10 @@ final class Simulation implements AutoCloseable {
     final long[] numbers;
     final boolean[] written;
     final int[] crcs;
+    final long since;
 
-    Saving(Engine engine, int rank, CoreSave save, PrefixChain chain, SimPool pool) {
+    Saving(Engine engine, int rank, CoreSave save, PrefixChain chain, SimPool pool, long since) {
+      this.since = since;
       this.engine = engine;
       this.rank = rank;
       this.save = save;
@@ -108,6 +111,9 @@ final class Simulation implements AutoCloseable {
   /** The grants that ended last; their holders might end them again. */
   Restoring drained;
   Saving ended;
+  /** The last grant of a process that was proven gone after it was lost. */
+  Restoring provenRestore;
+  Saving provenSave;
   final List<Restoring> restoring = new ArrayList<>();
   final List<Saving> saving = new ArrayList<>();
   private final List<Engine> lost = new ArrayList<>();
@@ -124,6 +130,8 @@ final class Simulation implements AutoCloseable {
   private long bytesSaved;
   private long bytesRestored;
   private final Map<String, BitSet> ranksSaved = new HashMap<>();
+  /** Shards that a rank left half written. */
+  private final Set<String> torn = new HashSet<>();
   private final Map<CoreSession, Follower> followers = new IdentityHashMap<>();
   private int checks;
   private SimPool pool;
@@ -180,7 +188,7 @@ final class Simulation implements AutoCloseable {
     long lease = pool.capacityBytes() * (1 + random.nextInt(4)) / 4;
     CoreLimits limits = new CoreLimits(lease, Math.max(1, lease * (1 + random.nextInt(2)) / 2),
         pool.capacityBytes() * (1 + random.nextInt(4)) / 4, MAX_SESSIONS, 2 + random.nextInt(2), 3 + random.nextInt(3), 1 + random.nextInt(5), 2 + random.nextInt(3),
-        1 + random.nextInt(6), Duration.ofNanos(60), Duration.ofNanos(120), Duration.ofNanos(80));
+        1 + random.nextInt(6), Duration.ofNanos(60), FILL_LIFE, Duration.ofNanos(80));
     core = new CacheCore(pool, new SimOrder(random), store, limits, () -> now, random.nextLong());
     trespasser = new Trespasser(this, core, pool);
     if (withStore) {
@@ -350,6 +358,7 @@ final class Simulation implements AutoCloseable {
       case 10 -> core.sealStore();
       case 13 -> evict();
       case 14 -> drop();
+      case 15 -> writeAfterLoss();
       default -> trespass();
     }
   }
@@ -462,6 +471,9 @@ final class Simulation implements AutoCloseable {
       core.proveGone(engine.session, proven::get);
     }
     proven.and(engine.lostRanks);
+    saving.stream().filter(s -> s.engine == engine && proven.get(s.rank) && s.save.wanted() > 0)
+        .forEach(s -> provenSave = s);
+    restoring.stream().filter(r -> r.engine == engine && proven.get(r.rank)).forEach(r -> provenRestore = r);
     saving.removeIf(s -> s.engine == engine && proven.get(s.rank));
     restoring.removeIf(r -> r.engine == engine && proven.get(r.rank));
     boolean left = saving.stream().anyMatch(s -> s.engine == engine && s.save.wanted() > 0)
@@ -472,6 +484,17 @@ final class Simulation implements AutoCloseable {
     }
     if (!left) {
       lost.remove(engine);
+    }
+  }
+
+  /** What a lost rank had under way still comes. */
+  private void writeAfterLoss() {
+    for (Saving s : saving) {
+      if (s.save.state() == SaveState.QUARANTINED) {
+        Arrays.fill(s.written, false);
+        tear(s);
+        seen.merge("wrote_after_loss", 1L, Long::sum);
+      }
     }
   }
 
@@ -713,7 +736,7 @@ final class Simulation implements AutoCloseable {
   }
 
   private Saving reserve(Engine engine, int rank, PrefixChain chain, int from) {
-    return new Saving(engine, rank, core.reserve(engine.session, rank, chain, from, chain.blocks()), chain, pool);
+    return new Saving(engine, rank, core.reserve(engine.session, rank, chain, from, chain.blocks()), chain, pool, now);
   }
 
   private void write() {
@@ -746,11 +769,36 @@ final class Simulation implements AutoCloseable {
     }
     saving.remove(s);
     ended = s;
+    if (now - s.since > FILL_LIFE.toNanos()) {
+      seen.merge("save_acknowledged_late", 1L, Long::sum);
+    }
     if (random.nextInt(4) == 0) {
+      Arrays.fill(s.written, false);
+      tear(s);
+      seen.merge("save_cancelled", 1L, Long::sum);
       core.abort(s.save);
     } else {
+      tear(s);
       commit(s);
     }
+  }
+
+  /**
+   * A rank leaves neither old bytes nor new ones in the shards that it has not copied: their pages' transfer ended
+   * badly, or the pages were taken from it on the way.
+   */
+  private void tear(Saving s) {
+    for (int i = 0; i < s.numbers.length; i++) {
+      if (s.numbers[i] != 0 && !s.written[i]) {
+        pool.slice(s.save.shardAt(s.save.first() + i), layout(s.engine.model).shardBytes())
+            .fill((byte) random.nextInt());
+        torn.add(shard(s, i));
+      }
+    }
+  }
+
+  private static String shard(Saving s, int i) {
+    return name(s.engine.model, s.chain, s.save.first() + i) + "/" + s.rank;
   }
 
   private void commit(Saving s) {
@@ -758,6 +806,9 @@ final class Simulation implements AutoCloseable {
     for (int i = 0; i < s.written.length; i++) {
       if (s.written[i]) {
         shards++;
+        if (torn.remove(shard(s, i))) {
+          seen.merge("saved_after_it_was_torn", 1L, Long::sum);
+        }
         String name = name(s.engine.model, s.chain, s.save.first() + i);
         BitSet saved = ranksSaved.computeIfAbsent(name, ignored -> new BitSet());
         saved.set(s.rank);
@@ -765,6 +816,9 @@ final class Simulation implements AutoCloseable {
           everSaved.add(name);
         }
       }
+    }
+    if (shards > 0 && shards < s.save.wanted()) {
+      seen.merge("save_submitted_in_part", 1L, Long::sum);
     }
     int committed = core.commit(s.save, s.crcs, s.written);
     bytesSaved += (long) committed * layout(s.engine.model).shardBytes();
@@ -857,6 +911,9 @@ final class Simulation implements AutoCloseable {
     followers.clear();
     drained = null;
     ended = null;
+    provenSave = null;
+    provenRestore = null;
+    torn.clear();
     bytesSaved = 0;
     bytesRestored = 0;
     everSaved.addAll(everDropped);

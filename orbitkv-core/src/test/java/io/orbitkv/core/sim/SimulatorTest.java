@@ -25,7 +25,9 @@ class SimulatorTest {
     assertThat(runs).isEqualTo(only == null ? RUNS : 1);
     if (only == null) {
       assertThat(seen).as("what the seeds brought about").containsKeys(
-          "bytes_compared", "hit_dram", "hit_ssd", "carried", "restarts", "lost_idle", "lost_with_grants", "evicted", "dropped", "ssd_none", "ssd_healthy", "ssd_read-only", "ssd_off",
+          "bytes_compared", "hit_dram", "hit_ssd", "carried", "restarts", "lost_idle", "lost_with_grants", "evicted", "dropped",
+          "save_cancelled", "save_submitted_in_part", "save_acknowledged_late", "saved_after_it_was_torn",
+          "wrote_after_loss", "ssd_none", "ssd_healthy", "ssd_read-only", "ssd_off",
           "missed_NOT_STORED", "missed_FAILED_READ", "missed_NO_MEMORY", "missed_OVER_BUDGET");
       assertThat(Arrays.stream(Fault.values()).map(Fault::label).filter(fault -> !seen.containsKey(fault)))
           .as("faults that no seed brought about").containsExactly(Fault.RECOVERY_LAYOUT.label());

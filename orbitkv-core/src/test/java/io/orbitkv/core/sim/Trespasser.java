@@ -33,7 +33,7 @@ final class Trespasser {
 
   /** Breaks one rule, if there is something to break it with. */
   void trespass() {
-    switch (sim.random.nextInt(10)) {
+    switch (sim.random.nextInt(11)) {
       case 0 -> takeShareOfAnother();
       case 1 -> takeShareOfSpentLease();
       case 2 -> nameWrongRankOrRange();
@@ -43,6 +43,7 @@ final class Trespasser {
       case 6 -> endTwice();
       case 7 -> guessLease();
       case 8 -> endForALostRank();
+      case 9 -> endForAProcessThatIsGone();
       default -> claimTooEarly();
     }
   }
@@ -164,7 +165,21 @@ final class Trespasser {
       if (s.engine.lostRanks().get(s.rank) && s.save.wanted() > 0) {
         refused("a commit by a lost rank", IllegalTransitionException.class,
             () -> core.commit(s.save, s.crcs, s.written));
+        refused("an abort by a lost rank", IllegalTransitionException.class, () -> core.abort(s.save));
       }
+    }
+  }
+
+  private void endForAProcessThatIsGone() {
+    Saving s = sim.provenSave;
+    if (s != null) {
+      refused("a commit that comes after the proof", IllegalTransitionException.class,
+          () -> core.commit(s.save, s.crcs, s.written));
+      refused("an abort that comes after the proof", IllegalTransitionException.class, () -> core.abort(s.save));
+    }
+    Restoring r = sim.provenRestore;
+    if (r != null) {
+      refused("a drain that comes after the proof", IllegalTransitionException.class, () -> core.drained(r.restore()));
     }
   }
 

@@ -3,6 +3,7 @@ package io.orbitkv.pd.composition.plan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Words of a command line, one after another. */
 final class CommandLine {
@@ -21,6 +22,11 @@ final class CommandLine {
 
   CommandLine option(String name, int value) {
     return option(name, Integer.toString(value));
+  }
+
+  /** Adds settings as JSON, whose values are texts, whole numbers, booleans, lists and maps of such. */
+  CommandLine option(String name, Map<String, Object> settings) {
+    return option(name, JsonMapper.shared().writeValueAsString(settings));
   }
 
   CommandLine flag(String name) {

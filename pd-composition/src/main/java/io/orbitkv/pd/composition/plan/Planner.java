@@ -31,8 +31,8 @@ public final class Planner {
   public static List<String> notes(Composition composition) {
     boolean isLinked = composition.workers().stream().anyMatch(worker -> worker.mode() != CacheMode.OFF);
     return composition.engine() == Engine.SGLANG && isLinked
-        ? List.of("OrbitKV's linker of this version refuses to start with --disaggregation-mode, and has no setting to"
-            + " restore nothing: this is a candidate")
+        ? List.of("SGLang's own parser has read such a plan, and its tree served its roles on a CPU; no transport has moved"
+            + " pages for it: this is a candidate")
         : List.of();
   }
 }

@@ -44,7 +44,7 @@ final class SglangPlan {
     }
     if (isLinked) {
       command.option("--radix-cache-backend", "orbitkv").flag("--enable-unified-cache-external-linker")
-          .option("--hicache-storage-backend-extra-config", JsonText.of(settings(composition, worker)));
+          .option("--hicache-storage-backend-extra-config", settings(composition, worker));
     }
     command.options(worker.options());
     return new ProcessPlan(worker.title(), worker.host(), environment(composition, transport, worker), command.words());
@@ -75,6 +75,8 @@ final class SglangPlan {
     composition.model().digest().ifPresent(digest -> settings.put("model_digest", digest));
     if (worker.mode().reads()) {
       settings.put("pending_ms", composition.cache().deferMillis());
+    } else {
+      settings.put("loads", "off");
     }
     return settings;
   }

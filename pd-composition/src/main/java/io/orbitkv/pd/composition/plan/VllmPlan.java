@@ -37,7 +37,7 @@ final class VllmPlan {
         .option("--port", worker.port())
         .option("--tensor-parallel-size", worker.ranks())
         .option("--block-size", composition.cache().blockTokens())
-        .option("--kv-transfer-config", JsonText.of(transfer(composition, transport, worker)))
+        .option("--kv-transfer-config", transfer(composition, transport, worker))
         .options(worker.options());
     return new ProcessPlan(worker.title(), worker.host(), environment, command.words());
   }
@@ -57,7 +57,7 @@ final class VllmPlan {
     orbitkv.put("kv_connector", "OrbitKvConnector");
     orbitkv.put("kv_role", "kv_both");
     orbitkv.put("kv_load_failure_policy", "recompute");
-    orbitkv.put("kv_connector_extra_config", settings(composition, worker));
+    orbitkv.put("kv_connector_extra_config", settings(composition, transport, worker));
     Map<String, Object> both = new LinkedHashMap<>();
     both.put("kv_connector", "MultiConnector");
     both.put("kv_role", "kv_both");
@@ -67,7 +67,7 @@ final class VllmPlan {
     return both;
   }
 
-  private static Map<String, Object> settings(Composition composition, Worker worker) {
+  private static Map<String, Object> settings(Composition composition, NixlTransport transport, Worker worker) {
     Map<String, Object> settings = new LinkedHashMap<>();
     worker.manager().ifPresent(manager -> settings.put("manager", manager.toString()));
     if (!worker.scope().isEmpty()) {
@@ -79,6 +79,8 @@ final class VllmPlan {
     } else {
       settings.put("loads", "off");
       settings.put("saves", "finished");
+      // P's lease counts from the same moment. Signs of life prolong it, and what is delivered then is not saved either.
+      settings.put("delivery_s", transport.leaseSeconds());
     }
     return settings;
   }

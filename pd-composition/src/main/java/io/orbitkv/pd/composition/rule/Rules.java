@@ -44,6 +44,7 @@ public final class Rules {
         new RestoresAreNotSentEarly(),
         new NoHostPool(),
         new CheckedDelivery(),
+        new UnstagedDelivery(),
 
         // What orbitkv_vllm.profile refuses when an engine starts, before anything is started.
         new RefusedOption("no-speculation", VLLM, BOTH, "--speculative-config", Set.of(),
@@ -81,7 +82,19 @@ public final class Rules {
         new RefusedOption("no-hisparse", SGLANG, BOTH, "--enable-hisparse", Set.of(),
             "decode cannot have a tree of prefixes beside it, and saves through that"),
         new RefusedOption("no-speculation", SGLANG, BOTH, "--speculative-algorithm", Set.of(),
-            "a draft's pages have no contract with an external cache, and decode cannot have a tree beside it"));
+            "a draft's pages have no contract with an external cache, and decode cannot have a tree beside it"),
+        // What orbitkv_sglang.profile refuses when an engine starts, before anything is started.
+        new RefusedOption("no-pipeline", SGLANG, BOTH, "--pp-size", ONE, "only tensor parallelism is served"),
+        new RefusedOption("no-data-parallelism", SGLANG, BOTH, "--dp-size", ONE,
+            "a replica is a worker of its own here; add one for each"),
+        new RefusedOption("no-attention-parallelism", SGLANG, BOTH, "--enable-dp-attention", Set.of(),
+            "only tensor parallelism is served"),
+        new RefusedOption("no-other-machines", SGLANG, BOTH, "--nnodes", ONE,
+            "the ranks of a worker must be on one machine"),
+        new RefusedOption("no-sessions", SGLANG, BOTH, "--enable-session-radix-cache", Set.of(),
+            "it keeps tokens that no hash covers"),
+        new RefusedOption("no-memory-saver", SGLANG, BOTH, "--enable-memory-saver", Set.of(),
+            "it takes pages away while they are shared"));
   }
 
   /** Returns every violation, in the order of the rules. */

@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.json.JsonMapper;
 
 /** The released engines read what is planned with their own parsers, in environments that {@code .ci} makes once. */
 class ReleasedEnginesTest {
@@ -69,7 +70,7 @@ class ReleasedEnginesTest {
   private String read(String environment, String script, List<ProcessPlan> plans)
       throws IOException, InterruptedException {
     String python = run(List.of(environment), null).lines().reduce((_, last) -> last).orElseThrow() + "/bin/python";
-    Path input = Files.writeString(folder.resolve("plans.json"), JsonText.of(plans.stream()
+    Path input = Files.writeString(folder.resolve("plans.json"), JsonMapper.shared().writeValueAsString(plans.stream()
         .map(plan -> Map.of("command", plan.command(), "environment", plan.environment())).toList()));
     return run(List.of(python, "src/test/python/" + script), input).strip();
   }

@@ -97,7 +97,18 @@ class RulesTest {
           "decode[0].options.--enable-pd-role-switch", true),
       sglang("no-hisparse", "--enable-hisparse of decode 'd0' is ''", "decode[0].options.--enable-hisparse", true),
       sglang("no-speculation", "--speculative-algorithm of decode 'd0' is 'EAGLE'",
-          "decode[0].options.--speculative-algorithm", "EAGLE"));
+          "decode[0].options.--speculative-algorithm", "EAGLE"),
+      sglang("unstaged-delivery", "SGLANG_DISAGG_STAGING_BUFFER of decode 'd0' is 'true'",
+          "decode[0].environment.SGLANG_DISAGG_STAGING_BUFFER", "true"),
+      sglang("no-pipeline", "--pp-size of prefill 'p0' is '2'", "prefill[0].options.--pp-size", 2),
+      sglang("no-data-parallelism", "--dp-size of decode 'd0' is '2'", "decode[0].options.--dp-size", 2),
+      sglang("no-attention-parallelism", "--enable-dp-attention of decode 'd0' is ''",
+          "decode[0].options.--enable-dp-attention", true),
+      sglang("no-other-machines", "--nnodes of prefill 'p0' is '2'", "prefill[0].options.--nnodes", 2),
+      sglang("no-sessions", "--enable-session-radix-cache of prefill 'p0' is ''",
+          "prefill[0].options.--enable-session-radix-cache", true),
+      sglang("no-memory-saver", "--enable-memory-saver of decode 'd0' is ''",
+          "decode[0].options.--enable-memory-saver", true));
 
   private record Case(String rule, String line, Draft draft) {
     @Override
