@@ -13,6 +13,7 @@ import torch
 from decoding import PREFILL_RANKS, Decoding
 from engine import PAGE, tokens_of
 from orbitkv_sglang import factory
+from orbitkv_sglang.copies import JointSave, Part
 from orbitkv_sglang.decode import DecodeTree
 from orbitkv_sglang.transfers import Save
 from sglang.srt.disaggregation.base import KVPoll
@@ -24,15 +25,17 @@ class _Agent:
     """An agent that takes every save and has it end when asked for."""
 
     def __init__(self, *_: Any) -> None:
-        self.transfers = self
+        self.copies = self
         self.ready = True
         self.saves: list[tuple[Save, list[torch.Tensor]]] = []
         self.read: Callable[[torch.Tensor], list[torch.Tensor]] = lambda slots: []
 
-    def save(self, save: Save) -> None:
+    def save(self, chain: bytes, first_block: int, pages: Sequence[int], window: Sequence[Part]) -> JointSave:
+        save = Save(chain, first_block, pages)
         slots = torch.cat([torch.arange(page * PAGE, (page + 1) * PAGE) for page in save.pages])
         self.saves.append((save, self.read(slots)))
         save.stored = True
+        return JointSave(save)
 
     def blocks(self) -> set[bytes]:
         """Returns the names of what was saved."""
@@ -64,7 +67,7 @@ class DecodeTest(unittest.TestCase):
         with mock.patch.object(factory, "Agent", _Agent), mock.patch.object(factory, "shared_pages"):
             self.of = engine.Engine(server, pool=engine.mha_pool(64), core=self.core)
         self.addCleanup(self.of.close)
-        self.agent: _Agent = self.of.linker._transfers
+        self.agent: _Agent = self.of.linker._copies
         self.agent.read = self.of.read
         self.worker = Decoding(self.of)
 

@@ -53,6 +53,12 @@ _SURFACE = Surface(
         (f"{_CACHE}.registry", None, ("register_radix_cache_backend", "get_radix_cache_factory")),
         (f"{_CACHE}.utils", None, ("get_hash_str",)),
         (f"{_CACHE}.memory_pool", "KVCache", ("register_layer_transfer_counter",)),
+        (f"{_CACHE}.swa_memory_pool", "SWAKVPool", ("register_layer_transfer_counter",)),
+        (f"{_CACHE}.allocator.swa", "SWATokenToKVPoolAllocator", ("swa_req_ring",)),
+        (
+            f"{_CACHE}.unified_cache.components.swa", "SWAComponent",
+            ("build_external_linker_transfer", "update_external_linker_load"),
+        ),
         ("sglang.srt.managers.schedule_policy", "PrefillAdder", ("add_one_req",)),
         ("sglang.srt.managers.tp_worker", "TpModelWorker", ("set_hicache_consumer", "forward_batch_generation")),
         (
@@ -77,6 +83,7 @@ _SURFACE = Surface(
             "MHATokenToKVPool",
             ("k_buffer", "v_buffer", "kv_cache_layout", "post_capture_active"),
         ),
+        (f"{_CACHE}.swa_memory_pool", "SWAKVPool", ("full_kv_pool", "swa_kv_pool", "layers_mapping")),
         (f"{_CACHE}.memory_pool", "KVCache", ("size", "page_size", "dtype", "store_dtype", "layer_num", "device")),
         (_LINKER, "UnifiedCacheLinkerWrapper", ("hit_markers", "inflight_load_rids", "private_load_indices")),
     ),

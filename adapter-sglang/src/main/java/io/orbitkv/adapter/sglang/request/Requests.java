@@ -45,10 +45,6 @@ public final class Requests implements AutoCloseable {
 
   static final long MAX_HASHES = 1L << 21;
 
-  private static final Matched NONE = new Matched(Standing.NONE, 0, 0);
-  private static final Matched PENDING = new Matched(Standing.PENDING, 0, 0);
-  private static final Matched UNKNOWN = new Matched(Standing.UNKNOWN, 0, 0);
-
   private final Questions questions;
   private final Optional<SlidingWindow> window;
   private final long pendingNanos;
@@ -89,7 +85,7 @@ public final class Requests implements AutoCloseable {
           + " and to be longer");
     }
     if (closed) {
-      return NONE;
+      return noHit(Standing.NONE);
     }
     long now = clock.getAsLong();
     expire(now);
@@ -102,11 +98,11 @@ public final class Requests implements AutoCloseable {
     }
     if (request == null) {
       if (blocks == 0) {
-        return UNKNOWN;
+        return noHit(Standing.UNKNOWN);
       }
       if (requests.size() >= MAX_REQUESTS || hashes + blocks > MAX_HASHES) {
         tally.add(Tally.Count.TABLE_FULL, 1);
-        return NONE;
+        return noHit(Standing.NONE);
       }
       request = new EngineRequest(lookup.chain(), lookup.ownBlocks(), this::ask, now);
       hashes += blocks;
@@ -139,7 +135,7 @@ public final class Requests implements AutoCloseable {
       case ASKING -> look(request, ownBlocks, now);
       case MISSED -> {
         if (request.missedNanos(now) < MISS_NANOS) {
-          yield NONE;
+          yield noHit(Standing.NONE);
         }
         request.ask(ownBlocks, now);
         tally.add(Tally.Count.QUERIES, 1);
@@ -160,7 +156,7 @@ public final class Requests implements AutoCloseable {
     return switch (finding) {
       case Finding.Open _ -> {
         tally.add(Tally.Count.PENDING_ANSWERS, 1);
-        yield PENDING;
+        yield noHit(Standing.PENDING);
       }
       case Finding.Held held -> {
         request.hold(held.hold());
@@ -174,7 +170,7 @@ public final class Requests implements AutoCloseable {
       case Finding.Nothing nothing -> {
         request.miss(now);
         tally.missed(nothing.reason());
-        yield NONE;
+        yield noHit(Standing.NONE);
       }
     };
   }
@@ -183,10 +179,14 @@ public final class Requests implements AutoCloseable {
     Hold hold = request.hold();
     int behind = hold.blocks() - ownBlocks;
     if (behind <= 0) {
-      return NONE;
+      return noHit(Standing.NONE);
     }
     List<Long> leases = hold instanceof WindowedHold windowed ? windowed.window(ownBlocks) : List.of();
     return new Matched(Standing.HIT, behind, hold.lease(), leases);
+  }
+
+  private static Matched noHit(Standing standing) {
+    return new Matched(standing, 0, 0);
   }
 
   /** A rank is not interested any more. A lease of an earlier attempt of the request is not taken for this one's. */
