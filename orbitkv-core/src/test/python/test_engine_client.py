@@ -10,9 +10,11 @@ import threading
 import time
 import unittest
 from typing import Any, Callable, Optional, Union
+from unittest import mock
 
 import msgspec
 
+from orbitkv_agent import greeting
 from orbitkv_agent.engine_client import EngineClient, Identity
 from orbitkv_agent.engine_messages import Attached, Hello, Identified, Identify, Identifying, Refused, Welcome
 from orbitkv_wire.messages import Int64, Message, Refusal, probe
@@ -261,10 +263,22 @@ class EngineClientTest(unittest.TestCase):
 
     def test_a_fault_is_logged_once(self) -> None:
         logging.disable(logging.NOTSET)
+        adapter = self.start(lambda request: Refused(Refusal.REFUSED, "an engine of another release"))
         with self.assertLogs("test", logging.WARNING) as logged:
-            self.assertFalse(self.client.prepare(0.3))
+            self.assertFalse(self.client.prepare())
+            self.until(lambda: adapter.of(Hello) > 3)
         self.assertEqual(1, len(logged.records), logged.output)
-        self.assertIn(f"no agent at {self.path}", logged.output[0])
+        self.assertIn(f"no agent at {self.path}: REFUSED: an engine of another release", logged.output[0])
+
+    def test_an_agent_that_does_not_listen_yet_is_nothing_to_speak_of_until_it_should(self) -> None:
+        logging.disable(logging.NOTSET)
+        with self.assertNoLogs("test", logging.WARNING):
+            self.assertFalse(self.client.prepare(0.1))
+        with self.assertLogs("test", logging.WARNING) as logged, mock.patch.object(greeting, "_STARTING_S", 0.0):
+            self.until(lambda: len(logged.records) > 0)
+            self.assertFalse(self.client.prepare(0.1))
+        self.assertEqual(1, len(logged.records), logged.output)
+        self.assertIn("FileNotFoundError", logged.output[0])
 
     def test_closing_waits_for_no_answer_and_nothing_is_tried_any_more(self) -> None:
         going_on = threading.Event()

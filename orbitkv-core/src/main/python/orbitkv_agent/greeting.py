@@ -19,6 +19,9 @@ _T = TypeVar("_T")
 _ANSWER_S = 10.0
 """How long an answer may take. An agent on a busy machine needs seconds for its first, and nobody else waits for it."""
 
+_STARTING_S = 10.0
+"""So long it is nothing to speak of that no agent listens yet."""
+
 _IDENTIFY_PAUSE_S = 0.1
 _ATTACH_PAUSE_S = 0.5
 _END_S = 1.0
@@ -75,6 +78,7 @@ class Greeting:
         self._answers = answers
         self._breaker = breaker
         self._log = log
+        self._began = time.monotonic()
         self._lock = threading.Lock()
         self._connection: Optional[EngineConnection] = None
         self._namespace = b""
@@ -112,6 +116,8 @@ class Greeting:
             try:
                 if self._greet():
                     return
+            except (FileNotFoundError, ConnectionRefusedError) as e:
+                self._failed(f"{type(e).__name__}: {e}", quietly=time.monotonic() - self._began < _STARTING_S)
             except RefusedError as e:
                 # The connection is good, but what is not understood now will not be later: begin anew.
                 self._failed(str(e))
@@ -119,9 +125,9 @@ class Greeting:
                 self._failed(f"{type(e).__name__}: {e}")
             self._closing.wait(self._breaker.pause_s)
 
-    def _failed(self, trouble: str) -> None:
+    def _failed(self, trouble: str, *, quietly: bool = False) -> None:
         if not self._closing.is_set():
-            self._breaker.failed(trouble)
+            self._breaker.failed(trouble, quietly=quietly)
 
     def _greet(self) -> bool:
         """Goes as far as can be gone with one connection. Returns whether that was all the way."""

@@ -21,6 +21,7 @@ class Breaker:
         self._failures = 0
         self._retry_at = clock()
         self._trouble = ""
+        self._logged = ""
 
     @property
     def trouble(self) -> str:
@@ -40,12 +41,13 @@ class Breaker:
     def succeeded(self) -> None:
         """All is well."""
         self._failures = 0
-        self._trouble = ""
+        self._trouble = self._logged = ""
 
-    def failed(self, trouble: str) -> None:
-        """Opens it."""
+    def failed(self, trouble: str, *, quietly: bool = False) -> None:
+        """Opens it; quietly, if that was to be expected."""
         self._retry_at = self._clock() + min(self._max_retry_s, self._retry_s * 2.0 ** min(self._failures, 30))
         self._failures += 1
-        if trouble != self._trouble:
-            self._log.warning("%s: %s", self._missing, trouble)
         self._trouble = trouble
+        if trouble != self._logged and not quietly:
+            self._log.warning("%s: %s", self._missing, trouble)
+            self._logged = trouble
