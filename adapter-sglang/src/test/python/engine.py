@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Optional
 
 import torch
+from sglang.srt.arg_groups.lora_hook import check_lora_server_args
 from sglang.srt.mem_cache.allocator.paged import PagedTokenToKVPoolAllocator
 from sglang.srt.mem_cache.base_prefix_cache import EvictParams, InitLoadBackParams, InsertParams, MatchPrefixParams
 from sglang.srt.mem_cache.cache_init_params import CacheInitParams
@@ -43,6 +44,8 @@ def publish_engine(settings: dict[str, Any], *, rank: int = 0, ranks: int = 1, *
         "hicache_storage_backend_extra_config": json.dumps({"model_digest": "ab" * 32, **settings}),
     } | arguments
     server = ServerArgs(**arguments)
+    # As a server does it when its model is known.
+    check_lora_server_args(server)
     publish(server, role="scheduler", ranks=SpawnRanks(world_rank=rank, dp_rank=None))
     return server
 
@@ -94,6 +97,9 @@ class Request:
 class Engine:
     """One rank, without a model: a token's keys and values follow from the token, its place and the rank."""
 
+    window_tokens: Optional[int] = None
+    """How far some of the layers look back, if there are such."""
+
     def __init__(self, server: ServerArgs, *, pool: Any, rank: int = 0, ranks: int = 1, group: Any = None,
                  core: Optional[str] = None) -> None:
         self.pool = pool
@@ -101,9 +107,7 @@ class Engine:
         for buffer in self.buffers():
             # A sentinel in every byte, so that one that nobody should have written is seen.
             buffer.view(torch.uint8).fill_(0xA5)
-        self.allocator = PagedTokenToKVPoolAllocator(
-            size=pool.size, page_size=PAGE, dtype=torch.bfloat16, device="cpu", kvcache=pool, need_sort=False
-        )
+        self.allocator = self._allocator()
         self.worker = Worker()
         self.rows = ReqToTokenPool(size=16, max_context_len=4096, device="cpu", enable_memory_saver=False)
         params = CacheInitParams(
@@ -114,16 +118,22 @@ class Engine:
             tp_cache_group=group,
             attn_tp_cache_group=group,
             tree_core_backend=core,
+            sliding_window_size=self.window_tokens,
         )
         self.cache: Any = create_tree_cache(
             TreeCacheBuildContext(
-                server_args=server, params=params, is_hybrid_swa=False, is_hybrid_ssm=False,
+                server_args=server, params=params, is_hybrid_swa=self.window_tokens is not None, is_hybrid_ssm=False,
                 enable_hierarchical_cache=False, disable_radix_cache=False, tp_worker=self.worker,
                 model_config=SimpleNamespace(dtype=torch.bfloat16, hf_config=SimpleNamespace(to_dict=lambda: {"a": 1})),
                 tp_size=ranks, tp_rank=rank, tp_group=None,
             )
         )
         assert isinstance(self.cache, UnifiedRadixCache)
+
+    def _allocator(self) -> Any:
+        return PagedTokenToKVPoolAllocator(
+            size=self.pool.size, page_size=PAGE, dtype=torch.bfloat16, device="cpu", kvcache=self.pool, need_sort=False
+        )
 
     @property
     def linker(self) -> Any:
@@ -212,12 +222,20 @@ class Engine:
         """Returns slots for a request, as soon as there are: nodes that are saved are locked."""
         end = time.monotonic() + 60.0
         while True:
-            slots: Optional[torch.Tensor] = self.allocator.alloc(tokens)
+            slots: Optional[torch.Tensor] = self._take(tokens)
             if slots is not None:
                 return slots
             assert time.monotonic() < end, "no room for a request"
             self.tend()
-            self.cache.evict(EvictParams(num_tokens=tokens))
+            self.cache.evict(EvictParams(num_tokens=tokens, swa_num_tokens=tokens))
+
+    def _take(self, tokens: int) -> Optional[torch.Tensor]:
+        slots: Optional[torch.Tensor] = self.allocator.alloc(tokens)
+        return slots
+
+    def accounts(self) -> list[tuple[int, int, int]]:
+        """Returns of each pool how many slots are free, how many the tree can give up, and how many there are."""
+        return [(self.allocator.available_size(), self.cache.evictable_size(), self.pool.size)]
 
     def insert(self, request: Request, own: int) -> None:
         """Hands a request's slots to the tree, of which the first ``own`` are the tree's already."""
@@ -262,12 +280,13 @@ class Engine:
     def await_cache(self, limit_s: float = 180.0) -> None:
         """Waits until lookups reach a cache."""
         end = time.monotonic() + limit_s
-        while not (self.linker._transfers.ready and self.linker._lookups._introduction.adapter is not None):
+        while not (self.linker._copies.ready and self.linker._lookups._introduction.adapter is not None):
             assert time.monotonic() < end, "the agent is not there"
             time.sleep(0.05)
         # A machine that does much else at the same time is not what is tried here.
         introduction = self.linker._lookups._introduction
-        introduction.adapter._deadline_s = introduction.client._deadline_s = 5.0
+        for client in (introduction.adapter, *introduction.clients):
+            client._deadline_s = 5.0
 
     def counters(self) -> dict[str, int]:
         """Returns what the adapter counts."""

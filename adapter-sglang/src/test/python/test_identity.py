@@ -17,6 +17,7 @@ import engine
 from orbitkv_sglang import identity
 from orbitkv_sglang.pools import pages_of
 from orbitkv_sglang.settings import Settings
+from orbitkv_sglang.window import Pools
 
 
 def _context(pool: Any, **config: Any) -> Any:
@@ -33,7 +34,9 @@ def _facts(pool: Any = None, settings: Settings = Settings(), config: dict[str, 
     engine.publish_engine({}, **arguments)
     pool = pool if pool is not None else engine.mha_pool(7)
     return dict(
-        identity.facts(_context(pool, **(config or {})), pages_of(pool, engine.PAGE), settings, "0.5.22", "cpu")
+        identity.facts(
+            _context(pool, **(config or {})), Pools(pages_of(pool, engine.PAGE), None), settings, "0.5.22", "cpu"
+        )
     )
 
 
@@ -87,6 +90,17 @@ class IdentityTest(unittest.TestCase):
                 refs[0] = "sql=/unresolved"  # type: ignore[call-overload]
                 with self.assertRaisesRegex(ValueError, "has not been resolved"):
                     identity.identity(settings, ())
+
+    def test_adapters_are_those_that_the_release_makes_of_its_options(self) -> None:
+        plain = _facts()
+        with tempfile.TemporaryDirectory() as sql, tempfile.TemporaryDirectory() as chat:
+            paths = [f"sql={sql}", {"lora_name": "chat", "lora_path": chat, "pinned": True}]
+            with_adapters = _facts(lora_paths=paths)
+            self.assertEqual((chat, sql), identity.identity(Settings(model_digest="ab" * 32), ()).adapter_paths)
+            self.assertEqual(with_adapters, _facts(lora_paths=paths))
+            self.assertEqual({"lora", "lora.names"}, set(with_adapters) - set(plain))
+            # Its id follows from where it is.
+            self.assertNotEqual(with_adapters["lora.names"], _facts(lora_paths=[f"sql={chat}"])["lora.names"])
 
     def test_a_model_that_is_not_here_is_named(self) -> None:
         engine.publish_engine({})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typing
 import unittest
 from typing import Callable, Optional
 
@@ -12,9 +13,12 @@ from sglang.srt.mem_cache.unified_cache.unified_cache_linker import UnifiedCache
 from orbitkv_agent.client import Transfer
 from orbitkv_sglang import linker as module
 from orbitkv_sglang.adapter import NOTHING
+from orbitkv_sglang.copies import Copies
 from orbitkv_sglang.linker import OrbitKvLinker
 from orbitkv_sglang.messages import Matched, Standing
-from orbitkv_sglang.transfers import Load, Save, StuckError
+from orbitkv_sglang.pools import Pages, Piece
+from orbitkv_sglang.transfers import Load, Save, StuckError, Transfers
+from orbitkv_sglang.window import Pools, Window
 
 PAGE = 4
 
@@ -31,6 +35,15 @@ def _transfer(*keys: int, page: int = 1) -> list[PoolTransfer]:
     return [
         PoolTransfer(name=PoolName.KV, keys=[_hash(key) for key in keys], device_indices=_pages(page, len(keys)))
     ]
+
+
+def _pool(pages: int) -> Pages:
+    """Returns a pool of one buffer that is nowhere."""
+    return Pages("none", PAGE, 1, (Piece(0, pages, 1),))
+
+
+def _as_transfers(fake: _Transfers) -> Transfers:
+    return typing.cast(Transfers, fake)
 
 
 class _Lookups:
@@ -65,9 +78,12 @@ class _Transfers:
     def load(self, lease: int, first_block: int, pages: list[int]) -> Optional[Load]:
         if not self.takes:
             return None
-        self.loads.append((lease, first_block, pages))
+        self.loads.append((lease, first_block, list(pages)))
         self.loading.append(Load(Transfer(len(self.loads), True, tuple(pages))))
         return self.loading[-1]
+
+    def load_each(self, parts: list[tuple[int, int, list[int]]]) -> list[Load]:
+        return [load for part in parts if (load := self.load(*part)) is not None]
 
     def cancel(self, load: Load, limit_s: float) -> None:
         self.cancelled.append(load)
@@ -96,14 +112,14 @@ class LinkerTest(unittest.TestCase):
 
     def _linker(self, saves: bool) -> OrbitKvLinker:
         made = OrbitKvLinker(
-            page_tokens=PAGE, pages=20, lookups=self.lookups, transfers=self.transfers,  # type: ignore[arg-type]
+            pools=Pools(_pool(20), None), lookups=self.lookups, copies=Copies(_as_transfers(self.transfers)),
             saves=saves, resources=self.resources,
         )
         made.behind(1, lambda: [_hash(1)])
         return made
 
     def _hit(self, rid: str, blocks: int, lease: int = 9) -> None:
-        self.lookups.answer = Matched(Standing.HIT, blocks, lease)
+        self.lookups.answer = Matched(Standing.HIT, blocks, lease, [])
         self.assertEqual(list(range(1, blocks + 1)), self.linker.lookup(rid, _transfer(2, 3, 4)))
 
     def test_it_is_the_released_interface_and_leaves_nothing_of_it_open(self) -> None:
@@ -126,13 +142,13 @@ class LinkerTest(unittest.TestCase):
 
     def test_an_answer_that_makes_no_sense_is_a_miss(self) -> None:
         for answer in (
-            Matched(Standing.HIT, 0, 9), Matched(Standing.HIT, 4, 9), Matched(Standing.PENDING, 0, 0), NOTHING,
+            Matched(Standing.HIT, 0, 9, []), Matched(Standing.HIT, 4, 9, []), Matched(Standing.PENDING, 0, 0, []), NOTHING,
         ):
             self.lookups.answer = answer
             self.assertEqual([], self.linker.lookup("a", _transfer(2, 3, 4)))
 
     def test_other_pools_are_no_hit_and_are_not_saved(self) -> None:
-        self.lookups.answer = Matched(Standing.HIT, 1, 9)
+        self.lookups.answer = Matched(Standing.HIT, 1, 9, [])
         both = [*_transfer(2), PoolTransfer(name=PoolName.SWA, keys=[_hash(2)])]
         self.assertEqual([], self.linker.lookup("a", both))
         self.assertFalse(self.linker.offload(both))
@@ -224,7 +240,7 @@ class LinkerTest(unittest.TestCase):
         self.linker.lookup("missed", _transfer(2))
         self.linker.give_up("missed")
         self.assertEqual([], self.lookups.given_up)
-        self.lookups.answer = Matched(Standing.PENDING, 0, 0)
+        self.lookups.answer = Matched(Standing.PENDING, 0, 0, [])
         self.linker.lookup("waits", _transfer(2))
         self.linker.give_up("waits")
         self.linker.give_up("waits")
@@ -264,7 +280,7 @@ class LinkerTest(unittest.TestCase):
 
     def test_no_more_saves_than_the_bound_are_under_way(self) -> None:
         linker = OrbitKvLinker(
-            page_tokens=PAGE, pages=100_000, lookups=self.lookups, transfers=self.transfers,  # type: ignore[arg-type]
+            pools=Pools(_pool(100_000), None), lookups=self.lookups, copies=Copies(_as_transfers(self.transfers)),
             saves=True, resources=self.resources,
         )
         linker.behind(0, list)
@@ -276,7 +292,7 @@ class LinkerTest(unittest.TestCase):
             self.linker.retire("weights")
             self.linker.retire("weights")
         self.assertEqual(1, len(logged.output))
-        self.lookups.answer = Matched(Standing.HIT, 1, 9)
+        self.lookups.answer = Matched(Standing.HIT, 1, 9, [])
         self.assertEqual([], self.linker.lookup("a", _transfer(2)))
         self.assertTrue(self.linker.offload(_transfer(2)))
         self.assertFalse(self.linker.pop_completed_offload())
@@ -299,6 +315,131 @@ class LinkerTest(unittest.TestCase):
         for rid in ("é" * 100, "x" * 4000):
             self._hit(rid, 1)
         self.assertEqual([64, 64], [len(request) for request, _, _ in self.lookups.asked])
+
+
+class WindowTest(unittest.TestCase):
+    """A model with layers that look back on three pages, of which the engine gives out slots of their own."""
+
+    def setUp(self) -> None:
+        self.lookups = _Lookups()
+        self.pages, self.window = _Transfers(), _Transfers()
+        self.linker = OrbitKvLinker(
+            pools=Pools(_pool(40), Window(_pool(12), 3, (0, 2))), lookups=self.lookups,
+            copies=Copies(_as_transfers(self.pages), _as_transfers(self.window)), saves=True, resources=_Resources(),
+        )
+        self.linker.behind(1, lambda: [_hash(1)])
+
+    def _asked(self, *keys: int, page: int = 1, window: int = 3, window_page: int = 7) -> list[PoolTransfer]:
+        last = keys[-window:]
+        return [
+            *_transfer(*keys, page=page),
+            PoolTransfer(
+                name=PoolName.SWA, keys=[_hash(key) for key in last], device_indices=_pages(window_page, len(last))
+            ),
+        ]
+
+    def _hit(self, rid: str, blocks: int, window: list[int]) -> list[int]:
+        self.lookups.answer = Matched(Standing.HIT, blocks, 9, window)
+        return self.linker.lookup(rid, self._asked(2, 3, 4, 5))
+
+    def test_a_hit_has_one_length(self) -> None:
+        self.assertEqual([4], self._hit("a", 4, [91, 92, 93]))
+        self.assertEqual([2], self._hit("a", 2, [91, 92]))
+
+    def test_a_hit_without_its_window_is_none(self) -> None:
+        for blocks, window in ((4, []), (4, [91, 92]), (2, [91]), (2, [91, 92, 93])):
+            self.assertEqual([], self._hit("a", blocks, window))
+
+    def test_a_model_with_a_window_is_asked_about_both_pools(self) -> None:
+        self.lookups.answer = Matched(Standing.HIT, 1, 9, [91])
+        self.assertEqual([], self.linker.lookup("a", _transfer(2)))
+        self.assertEqual([], self.lookups.asked)
+
+    def test_a_load_is_of_every_pool_and_has_landed_when_all_have(self) -> None:
+        self._hit("a", 4, [91, 92, 93])
+        self.assertTrue(self.linker.load("a", self._asked(2, 3, 4, 5, page=5)))
+        self.assertEqual([(9, 1, [5, 6, 7, 8])], self.pages.loads)
+        self.assertEqual([(91, 0, [7]), (92, 0, [8]), (93, 0, [9])], self.window.loads)
+        index = self.linker.start_layer_wise_loading()
+        self.pages.loading[0].end(4)
+        for load in self.window.loading[:2]:
+            load.end(1)
+        module._DRAIN_S, limit = 0.01, module._DRAIN_S
+        self.addCleanup(setattr, module, "_DRAIN_S", limit)
+        with self.assertRaises(StuckError):
+            self.linker.finish_layer_wise_loading(index)
+        self.window.loading[2].end(1)
+        self.assertTrue(self.linker.finish_layer_wise_loading(index))
+        self.assertEqual([("a", 9)], self.lookups.given_up)
+
+    def test_a_window_that_does_not_land_fails_the_load(self) -> None:
+        self._hit("a", 4, [91, 92, 93])
+        self.linker.load("a", self._asked(2, 3, 4, 5))
+        index = self.linker.start_layer_wise_loading()
+        self.pages.loading[0].end(4)
+        for load, blocks in zip(self.window.loading, (1, 0, 1)):
+            load.end(blocks)
+        self.assertFalse(self.linker.finish_layer_wise_loading(index))
+
+    def test_a_load_that_one_pool_does_not_take_is_taken_by_none(self) -> None:
+        self._hit("a", 4, [91, 92, 93])
+        self.window.takes = False
+        self.assertFalse(self.linker.load("a", self._asked(2, 3, 4, 5)))
+        self.assertEqual(self.pages.loading, self.pages.cancelled)
+        self.assertEqual([("a", 0)], self.lookups.given_up)
+        self.window.takes, self.pages.takes = True, False
+        self._hit("a", 4, [91, 92, 93])
+        self.assertFalse(self.linker.load("a", self._asked(2, 3, 4, 5)))
+        self.assertEqual([], self.window.loads)
+        self.assertEqual(-1, self.linker.start_layer_wise_loading())
+
+    def test_a_part_whose_end_cannot_be_seen_raises_and_does_not_count_as_untouched(self) -> None:
+        def stuck(load: Load, limit_s: float) -> None:
+            raise StuckError("a load")
+
+        self._hit("a", 4, [91, 92, 93])
+        self.window.takes = False
+        self.pages.cancel = stuck  # type: ignore[method-assign]
+        with self.assertRaises(StuckError):
+            self.linker.load("a", self._asked(2, 3, 4, 5))
+
+    def test_only_what_was_found_is_loaded(self) -> None:
+        for asked in (self._asked(2, 3, 4), self._asked(2, 3, 4, 5, window=2), _transfer(2, 3, 4, 5)):
+            self._hit("a", 4, [91, 92, 93])
+            self.assertFalse(self.linker.load("a", asked))
+        self.assertEqual([], self.pages.loads)
+
+    def test_a_save_ends_when_all_pools_have_and_fails_if_one_does(self) -> None:
+        for _ in range(3):
+            self.assertTrue(self.linker.offload(self._asked(2, 3, window=2)))
+        self.assertEqual([[7], [8]] * 3, [list(save.pages) for save in self.window.saves])
+        self.assertEqual([bytes.fromhex(_hash(key)) for key in (2, 3)], [save.chain for save in self.window.saves[:2]])
+        for save in self.pages.saves:
+            save.stored = True
+        self.assertEqual(0, self.linker.num_completed_offloads())
+        kept, unwanted, failed = self.window.saves[:2], self.window.saves[2:4], self.window.saves[4:]
+        for save in kept:
+            save.stored = True
+        for save in unwanted:
+            save.stored, save.unwanted = False, True
+        failed[0].stored, failed[1].stored = True, False
+        self.assertEqual(3, self.linker.num_completed_offloads())
+        self.assertEqual([True, True, False], [self.linker.pop_completed_offload() for _ in range(3)])
+
+    def test_pages_that_the_engine_gave_up_are_not_saved(self) -> None:
+        asked = self._asked(2, 3, 4)
+        asked[1].device_indices[:PAGE] = 0
+        self.assertTrue(self.linker.offload(asked))
+        self.assertEqual([[8], [9]], [list(save.pages) for save in self.window.saves])
+        # A node may have lost all of them.
+        self.assertTrue(self.linker.offload(_transfer(2)))
+        self.assertEqual(2, len(self.pages.saves))
+
+    def test_saves_hold_half_of_each_pool_at_most(self) -> None:
+        self.assertTrue(self.linker.offload(self._asked(2, 3, 4)))
+        self.assertTrue(self.linker.offload(self._asked(2, 3, 4)))
+        self.assertFalse(self.linker.offload(self._asked(2)))
+        self.assertTrue(self.linker.offload(_transfer(2)))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import msgspec
 from orbitkv_sglang import messages
 
 _VECTORS = pathlib.Path(__file__).parent.parent / "resources" / "sglang-1.jsonl"
-_BYTES = ("probe", "namespace", "last", "chain", "assertedDigest")
+_BYTES = ("probe", "namespace", "last", "chain", "assertedDigest", "windowNamespace")
 
 
 def _vectors() -> list[dict[str, typing.Any]]:

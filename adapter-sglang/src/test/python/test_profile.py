@@ -109,7 +109,6 @@ class ProfileTest(unittest.TestCase):
     def test_models_and_pools_are_refused(self) -> None:
         self._refused("recurrent state", _context(is_hybrid_ssm=True))
         self._refused("DSA", _context(is_dsa=True))
-        self._refused("sliding-window layers", _context(is_hybrid_swa=True))
         self._refused("a draft model", _context(mtp_draft_device_pools=(object(),)))
         self._refused("a draft model", _context(is_eagle=True))
         self._refused("components of its own", _context(component_registry_override={1: object}))

@@ -157,6 +157,9 @@ def cache_config(blocks: int, spec: Optional[FullAttentionSpec] = None) -> KVCac
 class Engine:
     """A scheduler and workers, in lockstep or, with async scheduling, with one step more under way."""
 
+    step_s = 0.05
+    """What a step takes by the connector's clock, which stands still meanwhile."""
+
     _names = itertools.count(1)
 
     def __init__(self, config: VllmConfig, workers: Workers, *, blocks: int = 64) -> None:
@@ -184,6 +187,10 @@ class Engine:
         self.tokens: dict[str, list[int]] = {}
         self.orders: list[Orders] = []
         self.events: list[Any] = []
+        half = self.connector._scheduler
+        assert half is not None
+        self.now = half._clock()
+        half._clock = lambda: self.now
         publisher: Any = self.scheduler.kv_event_publisher
         publisher.publish = lambda batch: self.events.extend(batch.events)
 
@@ -203,6 +210,7 @@ class Engine:
 
     def step(self) -> SchedulerOutput:
         """Schedules a step, has the workers do it, and takes the output of the oldest step under way."""
+        self.now += self.step_s
         output = self.scheduler.schedule()
         orders = self.told(output, self.connector)
         assert isinstance(orders, Orders)

@@ -99,6 +99,10 @@ class FakeAdapter:
             except OSError:
                 return
             self._connection = connection
+            if not self._open:
+                # Accepted while this one was ending.
+                connection.close()
+                return
             self._known = {}
             self._loading = set()
             self.leases = set()

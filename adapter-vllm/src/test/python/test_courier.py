@@ -25,6 +25,7 @@ class FakeClient:
         self.refuses = False
         self.said: list[tuple[Any, ...]] = []
         self.finished: list[Finished] = []
+        self.questions = 0
         self._ids = 0
 
     def load(self, lease: int, pages: tuple[int, ...], *, first_block: int) -> Optional[Transfer]:
@@ -39,6 +40,7 @@ class FakeClient:
         self.said.append(("forget", series))
 
     def progress(self, *, wait_s: float) -> list[Finished]:
+        self.questions += 1
         time.sleep(min(wait_s, 0.001))
         finished, self.finished = self.finished, []
         return finished
@@ -102,6 +104,25 @@ class CourierTest(unittest.TestCase):
         self.assertEqual([], self.client.said)
         self.client.gate.set()
         self.assertEqual(101, len(self.ends(101)))
+
+    def test_saves_are_asked_for_now_and_then(self) -> None:
+        now = [0.0]
+        client: Any = self.client
+        courier = Courier(client, lambda: now[0])
+        self.addCleanup(courier.close)
+        self.client.gate.clear()
+        courier.save(SaveOrder(1, 9, 0, b"", 0, (2,)))
+        for _ in range(100):
+            courier.take()
+        self.client.gate.set()
+        self.until(lambda: self.client.questions)
+        courier.save(SaveOrder(2, 9, 0, b"", 0, (2,)))
+        self.until(lambda: len(self.client.said) == 2)
+        self.assertEqual([1], [end.order.save for end in courier.take() if isinstance(end, SaveEnd)])
+        self.assertEqual(1, self.client.questions)
+        now[0] = 1.0
+        courier.take()
+        self.until(lambda: self.client.questions == 2)
 
     def test_what_is_not_taken_ends_with_nothing(self) -> None:
         self.client.refuses = True

@@ -176,6 +176,7 @@ class PdTest(unittest.TestCase):
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
         half._client._deadline_s = 10.0
+        self.assertTrue(half._client.prepare(10.0))
         return engine
 
     def prefill(self, **options: Any) -> PdEngine:

@@ -12,6 +12,7 @@ from vllm.v1.core.kv_cache_utils import maybe_convert_block_hash
 from engine import BLOCK, Engine, describe, engine_config
 from fake_adapter import FakeAdapter
 from orbitkv_vllm import messages
+from orbitkv_vllm.metadata import Orders
 from orbitkv_vllm.rendezvous import Rendezvous
 from workers import Workers
 
@@ -54,7 +55,15 @@ class SchedulerTest(unittest.TestCase):
         assert half is not None and half._client is not None
         # Ample, so that a busy machine fails no test.
         half._client._deadline_s = 10.0
+        if adapter:
+            self.meet(engine)
         return engine
+
+    def meet(self, engine: Engine) -> None:
+        """Waits until the scheduler half and its agent know each other."""
+        half = engine.connector._scheduler
+        assert half is not None and half._client is not None
+        self.assertTrue(half._client.prepare(10.0))
 
     def stored(self, engine: Engine, prompt: list[int] = _PROMPT) -> None:
         """Computes a prompt, has it saved, and has the engine forget it."""
@@ -245,9 +254,7 @@ class SchedulerTest(unittest.TestCase):
         request = engine.add(_PROMPT, limit=200)
         engine.step()
         self.start_adapter()
-        half = engine.connector._scheduler
-        assert half is not None and half._client is not None
-        half._client._breaker._retry_at = 0.0
+        self.meet(engine)
         engine.run()
         engine.settle(4)
         saved = sum(len(save.pages) for save in engine.workers.ranks[0].new_saves)
@@ -265,10 +272,32 @@ class SchedulerTest(unittest.TestCase):
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
         half._client.counters()
-        half._client._breaker._retry_at = 0.0
+        self.meet(engine)
         engine.run()
         engine.settle(4)
         self.assertEqual(set(request.block_hashes[: (len(_PROMPT) + 100 - 1) // BLOCK]), self.fake.stored)
+        engine.require_empty()
+
+    def test_what_one_agent_was_to_be_told_is_not_told_to_the_next(self) -> None:
+        engine = self.engine()
+        engine.workers.ranks[0].holds_saves = True
+        request = engine.add(_PROMPT, limit=100)
+        engine.settle(3)
+        half = engine.connector._scheduler
+        assert half is not None and half._client is not None
+        # Gone before it hears that the save has ended, and that the request has.
+        self.stop()
+        half._client.counters()
+        engine.workers.ranks[0].holds_saves = False
+        half.reported(engine.workers.step(0, Orders()))
+        engine.abort(request)
+        self.start_adapter()
+        self.meet(engine)
+        engine.add(_PROMPT[1:], limit=2)
+        engine.run()
+        first = self.fake.of(messages.Step)[0]
+        self.assertEqual(([], []), (first.finished, first.saves_ended))
+        engine.settle(4)
         engine.require_empty()
 
     def test_only_what_a_step_computes_is_saved_behind_it(self) -> None:
@@ -285,18 +314,18 @@ class SchedulerTest(unittest.TestCase):
 
     def test_an_agent_that_still_reads_the_model_is_asked_again(self) -> None:
         self.start_adapter()
-        self.fake.identifying = 1
-        engine = self.engine()
+        self.fake.identifying = 1_000_000
+        engine = self.engine(adapter=False)
         engine.add(_PROMPT, limit=2)
         engine.run()
         self.assertEqual([], self.fake.of(messages.Attach))
-        half = engine.connector._scheduler
-        assert half is not None and half._client is not None
-        half._client._ask_again_at = 0.0
+        self.fake.identifying = 0
+        self.meet(engine)
         engine.add(_PROMPT[1:], limit=2)
         engine.run()
         self.assertEqual(1, len(self.fake.of(messages.Attach)))
         engine.settle(4)
+        self.assertEqual(_BLOCKS, len(self.fake.stored))
         engine.require_empty()
 
     def test_pages_stay_with_a_save_until_it_is_reported_though_the_request_has_ended(self) -> None:
@@ -357,6 +386,52 @@ class SchedulerTest(unittest.TestCase):
         self.assertEqual(set(), self.fake.stored)
         engine.require_empty()
 
+    def test_an_answer_is_saved_some_blocks_at_a_time_and_the_rest_at_its_end(self) -> None:
+        engine = self.engine()
+        request = engine.add(_PROMPT, limit=6 * BLOCK)
+        engine.run()
+        engine.settle(4)
+        saves = [(save.first_block, len(save.pages)) for save in engine.workers.ranks[0].new_saves]
+        self.assertEqual([(0, _BLOCKS), (_BLOCKS, 4), (_BLOCKS + 4, 2)], saves)
+        self.assertEqual(set(request.block_hashes[: _BLOCKS + 6]), self.fake.stored)
+        engine.require_empty()
+
+    def test_no_step_tells_of_the_answers_of_all_requests(self) -> None:
+        engine = self.engine(blocks=128)
+        for number in range(8):
+            engine.add([token + number for token in _PROMPT], limit=5 * BLOCK)
+        for _ in range(5 * BLOCK - 1):
+            engine.step()
+        told = [len(step.advanced) for step in self.fake.of(messages.Step)]
+        # Prompts as they are computed, and then one a step.
+        self.assertEqual(8 + 8, sum(told))
+        self.assertEqual([1] * 8, [count for count in told if count][-8:])
+        engine.run()
+        engine.settle(4)
+        engine.require_empty()
+
+    def test_what_an_aborted_request_was_not_asked_for_is_not_held(self) -> None:
+        engine = self.engine()
+        request = engine.add(_PROMPT, limit=3 * BLOCK)
+        engine.settle(2 * BLOCK + 2)
+        engine.abort(request)
+        engine.settle(4)
+        self.assertEqual(set(request.block_hashes[:_BLOCKS]), self.fake.stored)
+        engine.require_empty()
+
+    def test_ends_of_saves_are_told_with_what_comes_next_or_after_a_while(self) -> None:
+        engine = self.engine()
+        engine.step_s = 0.01
+        engine.add(_PROMPT, limit=3 * BLOCK)
+        engine.settle(3)
+        self.assertEqual([], [step for step in self.fake.of(messages.Step) if step.saves_ended])
+        engine.settle(6)
+        (ends,) = [step.saves_ended for step in self.fake.of(messages.Step) if step.saves_ended]
+        self.assertEqual([_BLOCKS], [end.blocks for end in ends])
+        engine.run()
+        engine.settle(4)
+        engine.require_empty()
+
     def test_blocks_of_generated_tokens_are_saved_when_they_are_confirmed(self) -> None:
         engine = self.engine()
         request = engine.add(_PROMPT, limit=3 * BLOCK)
@@ -367,14 +442,14 @@ class SchedulerTest(unittest.TestCase):
         engine.require_empty()
 
     def test_a_preempted_request_starts_over_and_is_loaded(self) -> None:
-        engine = self.engine(blocks=20)
-        first = engine.add(_PROMPT, limit=8 * BLOCK)
-        second = engine.add([token + 1 for token in _PROMPT], limit=8 * BLOCK)
+        engine = self.engine(blocks=24)
+        first = engine.add(_PROMPT, limit=9 * BLOCK)
+        second = engine.add([token + 1 for token in _PROMPT], limit=9 * BLOCK)
         engine.run(2000)
         engine.settle(4)
         self.assertGreater(first.num_preemptions + second.num_preemptions, 0)
         self.assertGreater(len(engine.workers.ranks[0].new_loads), 0)
-        self.assertEqual({first.request_id: 8 * BLOCK, second.request_id: 8 * BLOCK},
+        self.assertEqual({first.request_id: 9 * BLOCK, second.request_id: 9 * BLOCK},
                          {name: len(tokens) for name, tokens in engine.finished.items()})
         engine.require_empty()
         self.assertEqual(set(), self.fake.leases)
@@ -465,9 +540,7 @@ class SchedulerTest(unittest.TestCase):
         self.stop()
         self.assertTrue(engine.scheduler.reset_prefix_cache(reset_connector=True))
         self.start_adapter().stored = stored
-        half = engine.connector._scheduler
-        assert half is not None and half._client is not None
-        half._client._breaker._retry_at = 0.0
+        self.meet(engine)
         engine.add(_PROMPT, limit=1)
         engine.run()
         self.assertEqual([], engine.workers.ranks[0].new_loads)
@@ -588,10 +661,9 @@ class SchedulerTest(unittest.TestCase):
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
         half._client.counters()
-        half._client._breaker._retry_at = 0.0
+        self.meet(engine)
         engine.add(_PROMPT[5:], limit=2)
         now[0] += 1
-        self.assertTrue(half._client.prepare())
         engine.run()
         self.assertIn(("AllBlocksCleared",), self.told(engine))
 

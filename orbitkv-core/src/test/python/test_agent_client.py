@@ -105,6 +105,17 @@ class AgentClientTest(unittest.TestCase):
         self.assertEqual([Finished(transfer, 0)], self.client.progress())
         self.assertEqual(frozenset(), self.client.held_pages)
 
+    def test_a_save_that_copies_nothing_says_how_much_is_stored(self) -> None:
+        agent = self.start()
+        agent.script = lambda request: (
+            messages.Started(0, 2) if isinstance(request, messages.Save) else welcoming(request)
+        )
+        self.assertIsNone(self.client.save(_CHAIN, 0, [0, 1]))
+        self.assertEqual(2, self.client.stored)
+        agent.script = welcoming
+        self.assertIsNotNone(self.client.save(_CHAIN, 0, [0, 1]))
+        self.assertEqual(0, self.client.stored)
+
     def saves(self) -> list[tuple[int, int]]:
         """Of each save that the agent was asked for, how many hashes it was to know and how many it was told."""
         assert self.agent is not None

@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import logging
-import os
-import socket
-import time
-from typing import Callable, NamedTuple, Optional, TypeVar
+from typing import Callable, NamedTuple, Optional
 
 import msgspec
 
+from orbitkv_agent.engine_client import EngineClient, Identity
 from orbitkv_sglang import messages
-from orbitkv_sglang.messages import Reply, Request, Standing
-from orbitkv_wire.breaker import Breaker
-from orbitkv_wire.connection import Connection, MalformedError
+from orbitkv_sglang.messages import Standing
+from orbitkv_sglang.window import window_namespace
 from orbitkv_wire.messages import probe
 
-_T = TypeVar("_T")
-
 _LOG = logging.getLogger("orbitkv_sglang")
-
-_PAUSE_S = 0.1
-"""Between two questions whether the namespace is known, or the cache there."""
 
 _MAX_TOLD = 8192
 
 SOFTWARE = "orbitkv_sglang 0.1.0"
 
-NOTHING = messages.Matched(Standing.NONE, 0, 0)
+NOTHING = messages.Matched(Standing.NONE, 0, 0, [])
+
+__all__ = ["NOTHING", "AdapterClient", "Identity", "Instance", "WindowInstance"]
 
 
-class Identity(NamedTuple):
-    """What blocks of this engine belong to, in words. The agent makes a namespace of it."""
+class WindowInstance(NamedTuple):
+    """The instance that keeps the pages of layers with a sliding window, beside the other layers'."""
 
-    model_path: str
-    asserted_digest: bytes
-    adapter_paths: tuple[str, ...]
-    facts: tuple[tuple[str, str], ...]
+    name: str
+    blocks: int
+    shard_bytes: int
 
 
 class Instance(NamedTuple):
@@ -49,33 +42,21 @@ class Instance(NamedTuple):
     shard_bytes: int
     block_tokens: int
     pending_millis: int
+    window: Optional[WindowInstance] = None
+
+    def attach(self, namespace: bytes) -> messages.Attach:
+        """Returns what attaches it to a namespace."""
+        window = self.window
+        return messages.Attach(
+            self.name, self.incarnation, namespace, self.rank, self.ranks, self.shard_bytes, self.block_tokens,
+            self.pending_millis,
+            *((0, "", b"", 0) if window is None
+              else (window.blocks, window.name, window_namespace(namespace), window.shard_bytes)),
+        )
 
 
-class _RefusedError(Exception):
-    """The agent will not have this connection, or what was asked."""
-
-
-class _AdapterConnection(Connection):
-    """The engine's end. One thread at a time; after any exception it is of no use."""
-
-    def __init__(self, connected: socket.socket) -> None:
-        super().__init__(connected, messages.MAX_FRAME_BYTES)
-        self._answers: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
-
-    def ask(self, request: Request, deadline: float) -> Reply:
-        """Sends a request and waits for the reply."""
-        # The base class writes any message; what it reads is the agent's own.
-        self.send(request, deadline)
-        return self._receive(self._answers, deadline)
-
-
-class AdapterClient:
-    """Drives the adapter in the agent of rank 0. One thread at a time.
-
-    No call raises for what the agent or the socket does, and none takes longer than its deadline. Without an agent,
-    calls return at once: nothing. A connection is tried again by a call, at most once in an interval that doubles with
-    every failure.
-    """
+class AdapterClient(EngineClient):
+    """Drives the adapter in the agent of rank 0, as a linker does. One thread at a time."""
 
     def __init__(
         self,
@@ -87,38 +68,22 @@ class AdapterClient:
         deadline_s: float = 0.05,
         retry_s: float = 0.1,
         max_retry_s: float = 2.0,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Remembers who this is; connects with the first call."""
-        self._path = socket_path
-        self._identity = identity
-        self._engine_version = engine_version
-        self._instance = instance
-        self._deadline_s = deadline_s
-        self._clock = clock
-        self._breaker = Breaker(retry_s, max_retry_s, clock, _LOG, f"no agent at {socket_path}")
-        self._connection: Optional[_AdapterConnection] = None
-        self._namespace: Optional[bytes] = None
-        self._attached = False
-        self._ask_again_at = clock()
+        """Remembers who this is."""
+        answers: msgspec.msgpack.Decoder[messages.Reply] = msgspec.msgpack.Decoder(messages.Reply)
+        super().__init__(
+            socket_path,
+            hello=messages.Hello(messages.VERSION, SOFTWARE, engine_version, probe()),
+            identity=identity,
+            answers=answers,
+            attach=instance.attach,
+            log=_LOG,
+            deadline_s=deadline_s,
+            retry_s=retry_s,
+            max_retry_s=max_retry_s,
+        )
         self._told: dict[str, bytes] = {}
         """The last hash of each request's chain that this connection was told."""
-        self._pid = os.getpid()
-
-    @property
-    def ready(self) -> bool:
-        """Whether requests can be looked up, as far as is known."""
-        return self._connection is not None and self._attached
-
-    def namespace(self, deadline_s: float) -> Optional[bytes]:
-        """Returns the namespace as soon as the agent knows the model's files; nothing until then."""
-        if self._namespace is None:
-            self._guarded(self._identified, deadline_s)
-        return self._namespace
-
-    def prepare(self, deadline_s: Optional[float] = None) -> bool:
-        """Connects, identifies and attaches, as far as that can be done now. Returns whether it is done."""
-        return self.ready or bool(self._guarded(self._prepared, deadline_s))
 
     def lookup(self, request: str, own_blocks: int, last: bytes, chain: Callable[[], bytes]) -> messages.Matched:
         """Asks what the cache has behind the engine's own blocks.
@@ -129,15 +94,11 @@ class AdapterClient:
             return NOTHING
 
         def ask(deadline: float) -> messages.Matched:
-            connection = self._open(deadline)
-            told = self._told.get(request) == last
-            hashes = b"" if told else chain()
-            matched = _expect(
-                messages.Matched, connection.ask(messages.Lookup(request, own_blocks, last, hashes), deadline)
-            )
+            hashes = b"" if self._told.get(request) == last else chain()
+            matched = self._ask(messages.Matched, messages.Lookup(request, own_blocks, last, hashes), deadline)
             if matched.standing is Standing.UNKNOWN:
                 again = messages.Lookup(request, own_blocks, last, chain())
-                matched = _expect(messages.Matched, connection.ask(again, deadline))
+                matched = self._ask(messages.Matched, again, deadline)
             if len(self._told) >= _MAX_TOLD:
                 self._told.clear()
             self._told[request] = last
@@ -148,106 +109,12 @@ class AdapterClient:
     def give_up(self, request: str, lease: int) -> None:
         """States that this rank does not need what was found for a request any more."""
         self._told.pop(request, None)
-        if self.ready:
-            self._guarded(
-                lambda deadline: _expect(
-                    messages.Done, self._open(deadline).ask(messages.GiveUp(request, lease), deadline)
-                )
-            )
+        self._asked(messages.Done, messages.GiveUp(request, lease))
 
     def counters(self) -> dict[str, int]:
         """Returns counts of the agent's by name; none without an agent."""
-        if not self.ready:
-            return {}
-        counted = self._guarded(
-            lambda deadline: _expect(messages.Counted, self._open(deadline).ask(messages.Counters(), deadline))
-        )
+        counted = self._asked(messages.Counted, messages.Counters())
         return {} if counted is None else counted.values
 
-    def close(self) -> None:
-        """Leaves the agent."""
-        self._disconnect()
-
-    def _guarded(self, call: Callable[[float], Optional[_T]], deadline_s: Optional[float] = None) -> Optional[_T]:
-        if os.getpid() != self._pid or (self._connection is None and self._breaker.is_open):
-            return None
-        try:
-            result = call(time.monotonic() + (self._deadline_s if deadline_s is None else deadline_s))
-        except _RefusedError as e:
-            # The connection is good, but what is not understood now will not be later: begin anew.
-            self._lost(str(e))
-            return None
-        except Exception as e:
-            self._lost(f"{type(e).__name__}: {e}")
-            return None
-        except BaseException:
-            # The reply would be taken for that to the next request.
-            self._disconnect()
-            raise
-        self._breaker.succeeded()
-        return result
-
-    def _open(self, deadline: float) -> _AdapterConnection:
-        if self._connection is None:
-            connection = _AdapterConnection.open(self._path, deadline)
-            try:
-                hello = messages.Hello(messages.VERSION, SOFTWARE, self._engine_version, probe())
-                _expect(messages.Welcome, connection.ask(hello, deadline))
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
-            self._ask_again_at = self._clock()
-        return self._connection
-
-    def _identified(self, deadline: float) -> Optional[bytes]:
-        if self._clock() < self._ask_again_at and self._connection is not None:
-            return None
-        identity = self._identity
-        request = messages.Identify(
-            identity.model_path, identity.asserted_digest, list(identity.adapter_paths), list(identity.facts)
-        )
-        reply = self._open(deadline).ask(request, deadline)
-        if isinstance(reply, messages.Identifying):
-            self._ask_again_at = self._clock() + _PAUSE_S
-            return None
-        self._namespace = _expect(messages.Identified, reply).namespace
-        return self._namespace
-
-    def _prepared(self, deadline: float) -> bool:
-        if self._clock() < self._ask_again_at and self._connection is not None:
-            return False
-        # Also with a namespace at hand: an agent that was started again has to be told.
-        namespace = self._identified(deadline)
-        if namespace is None:
-            return False
-        instance = self._instance
-        attach = messages.Attach(
-            instance.name, instance.incarnation, namespace, instance.rank, instance.ranks, instance.shard_bytes,
-            instance.block_tokens, instance.pending_millis,
-        )
-        self._attached = _expect(messages.Attached, self._open(deadline).ask(attach, deadline)).attached
-        if self._attached:
-            _LOG.info("the cache is there, by way of the agent at %s", self._path)
-        else:
-            self._ask_again_at = self._clock() + _PAUSE_S
-        return self._attached
-
-    def _lost(self, trouble: str) -> None:
-        self._disconnect()
-        self._breaker.failed(trouble)
-
-    def _disconnect(self) -> None:
-        self._attached = False
+    def _began(self) -> None:
         self._told.clear()
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-
-def _expect(kind: type[_T], reply: Reply) -> _T:
-    if isinstance(reply, messages.Refused):
-        raise _RefusedError(f"{reply.refusal.value}: {reply.message}")
-    if not isinstance(reply, kind):
-        raise MalformedError(f"reply: expected {kind.__name__}, found {type(reply).__name__}")
-    return reply

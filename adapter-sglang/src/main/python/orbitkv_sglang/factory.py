@@ -11,16 +11,17 @@ from sglang.srt.mem_cache.unified_radix_cache import UnifiedRadixCache
 
 from orbitkv_agent import AgentClient, AgentLauncher, EngineFolder
 from orbitkv_sglang import hooks, surface
-from orbitkv_sglang.adapter import NOTHING, AdapterClient, Identity, Instance
+from orbitkv_sglang.adapter import NOTHING, AdapterClient, Identity, Instance, WindowInstance
+from orbitkv_sglang.copies import Copies
 from orbitkv_sglang.decode import DecodeTree
 from orbitkv_sglang.identity import engine_start, facts, identity
 from orbitkv_sglang.linker import OrbitKvLinker
 from orbitkv_sglang.memory import SharedPages, shared_pages
 from orbitkv_sglang.messages import Matched
-from orbitkv_sglang.pools import pages_of
 from orbitkv_sglang.profile import ProfileError, require_supported
 from orbitkv_sglang.settings import Settings
 from orbitkv_sglang.transfers import Transfers
+from orbitkv_sglang.window import Pools, pools_of, window_namespace
 from orbitkv_sglang.wrapper import OrbitKvLinkerWrapper
 
 if TYPE_CHECKING:
@@ -49,24 +50,25 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
     settings = Settings.parse(get_memory().hicache_storage_backend_extra_config)
     require_supported(context, settings)
     params = context.params
-    params.tree_components = (ComponentType.FULL,)
     kvcache = params.token_to_kv_pool_allocator.get_kvcache()
-    pages = pages_of(kvcache, params.page_size)
+    pools = pools_of(kvcache, params.token_to_kv_pool_allocator, params.page_size, params.sliding_window_size)
+    if context.is_hybrid_swa != (pools.window is not None):
+        raise ProfileError(
+            f"OrbitKV for SGLang: whether the model has sliding windows is said to be {context.is_hybrid_swa}, and its"
+            f" pool is a {type(kvcache).__name__}"
+        )
+    params.tree_components = (ComponentType.FULL,) if pools.window is None else (ComponentType.FULL, ComponentType.SWA)
     device = str(kvcache.device)
-    known = identity(settings, facts(context, pages, settings, version, device.partition(":")[0]))
-    start = engine_start(settings.engine_id)
-    instance = Instance(
-        start.name, start.incarnation, context.tp_rank, context.tp_size, pages.shard_bytes, pages.page_tokens,
-        settings.pending_ms,
-    )
+    known = identity(settings, facts(context, pools, settings, version, device.partition(":")[0]))
+    instance = _instance(context, pools, settings)
     forward_stream = getattr(getattr(context.tp_worker, "model_runner", None), "forward_stream", None)
     is_decode = get_disagg().disaggregation_mode == "decode"
     cache = DecodeTree(params) if is_decode else UnifiedRadixCache(params)
-    folder = EngineFolder(start.name, settings.runtime)
+    folder = EngineFolder(instance.name, settings.runtime)
     folder.enter()
     shared: Optional[SharedPages] = None
     try:
-        shared = shared_pages(pages, device, forward_stream)
+        shared = shared_pages(pools.all, device, forward_stream)
         agent = Agent(settings, folder, shared, instance, known, version)
     except BaseException:
         if shared is not None:
@@ -74,25 +76,37 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
         folder.leave()
         raise
     linker = OrbitKvLinker(
-        page_tokens=pages.page_tokens,
-        pages=pages.pages,
-        lookups=agent,
-        transfers=agent.transfers,
-        saves=settings.saves == "on",
-        resources=agent,
+        pools=pools, lookups=agent, copies=agent.copies, saves=settings.saves == "on", resources=agent
     )
     cache.linker = OrbitKvLinkerWrapper(cache, linker, loads=settings.loads == "on", offers=not is_decode)
     kvcache.register_layer_transfer_counter(linker.layer_done_counter)
     context.tp_worker.register_hicache_layer_transfer_counter(linker.layer_done_counter)
     _LOG.info(
         "OrbitKV: %d pages of %d bytes in %d layers, rank %d of %d of %s",
-        pages.pages, pages.shard_bytes, pages.layers, instance.rank, instance.ranks, instance.name,
+        pools.pages.pages, pools.pages.shard_bytes, pools.pages.layers, instance.rank, instance.ranks, instance.name,
     )
+    if pools.window is not None:
+        _LOG.info(
+            "OrbitKV: %d pages of %d bytes in %d layers with a window of %d pages",
+            pools.window.pages.pages, pools.window.pages.shard_bytes, pools.window.pages.layers, pools.window.blocks,
+        )
     return cache
 
 
+def _instance(context: TreeCacheBuildContext, pools: Pools, settings: Settings) -> Instance:
+    start = engine_start(settings.engine_id)
+    pages, window = pools
+    return Instance(
+        start.name, start.incarnation, context.tp_rank, context.tp_size, pages.shard_bytes, pages.page_tokens,
+        settings.pending_ms,
+        None if window is None else WindowInstance(f"{start.name}/window", window.blocks, window.pages.shard_bytes),
+    )
+
+
 class Agent:
-    """The agent process of one rank, and the two connections of this rank: to it, and to the adapter in rank 0's."""
+    """The agent process of one rank, and this rank's connections: one to it for each pool, and one to the adapter in
+    rank 0's.
+    """
 
     def __init__(
         self,
@@ -106,24 +120,25 @@ class Agent:
         """Starts the agent, and has it know this rank in the background: it takes as long as reading the model does."""
         self._folder = folder
         self._shared = shared
-        socket = folder.file(f"rank{instance.rank}.sock")
+        sockets = [folder.file(f"rank{instance.rank}.sock"), folder.file(f"rank{instance.rank}-window.sock")]
         block_bytes = instance.shard_bytes * instance.ranks
-        self._process = AgentLauncher(
-            socket, _arguments(settings, folder, instance.rank, block_bytes), command=settings.agent_command
-        )
+        arguments = _arguments(settings, folder, instance.rank, block_bytes)
+        if instance.window is not None:
+            arguments += ["--socket", sockets[1]]
+        self._process = AgentLauncher(sockets[0], arguments, command=settings.agent_command)
 
         def adapter() -> AdapterClient:
             return AdapterClient(
                 folder.file("scheduler.sock"), identity=known, engine_version=version, instance=instance
             )
 
-        def client(namespace: bytes) -> AgentClient:
+        def client(pool: int, name: str, namespace: bytes) -> AgentClient:
             return AgentClient(
-                socket,
-                instance=instance.name,
+                sockets[pool],
+                instance=name,
                 incarnation=instance.incarnation,
                 namespace=namespace,
-                groups=shared.groups,
+                groups=shared.groups[pool],
                 memory=shared.memory,
                 rank=instance.rank,
                 ranks=instance.ranks,
@@ -131,14 +146,20 @@ class Agent:
                 block_tokens=instance.block_tokens,
             )
 
-        self._introduction = _Introduction(self._process, adapter(), client)
-        self.transfers = Transfers(lambda: self._introduction.client, shared)
+        def clients(namespace: bytes) -> list[AgentClient]:
+            made = [client(0, instance.name, namespace)]
+            if instance.window is not None:
+                made.append(client(1, instance.window.name, window_namespace(namespace)))
+            return made
+
+        self._introduction = _Introduction(self._process, adapter(), clients)
+        self.copies = Copies(*(self._transfers(pool) for pool in range(len(shared.groups))))
 
     def lookup(self, request: str, own_blocks: int, last: bytes, chain: Callable[[], bytes]) -> Matched:
         """Asks what the cache has, as soon as this rank is known."""
         adapter = self._introduction.adapter
         # What could not be loaded is not found.
-        if adapter is None or not self.transfers.ready:
+        if adapter is None or not self.copies.ready:
             return NOTHING
         return adapter.lookup(request, own_blocks, last, chain)
 
@@ -156,18 +177,21 @@ class Agent:
     def close(self) -> None:
         """Ends the agent in order, and takes the pages back."""
         self._introduction.close()
-        self.transfers.close(_DRAIN_S)
+        self.copies.close(_DRAIN_S)
         self._process.close()
         # Whatever an agent that has not ended may still write goes to the file, and no longer to the engine's pages.
         self._shared.close()
         self._folder.leave()
+
+    def _transfers(self, pool: int) -> Transfers:
+        return Transfers(lambda: self._introduction.client(pool), self._shared)
 
 
 class _Introduction:
     """Has the agents know this rank, on a thread of its own."""
 
     def __init__(
-        self, process: AgentLauncher, adapter: AdapterClient, connect: Callable[[bytes], AgentClient]
+        self, process: AgentLauncher, adapter: AdapterClient, connect: Callable[[bytes], list[AgentClient]]
     ) -> None:
         self._process = process
         self._making = adapter
@@ -175,8 +199,8 @@ class _Introduction:
         self._closing = threading.Event()
         self.adapter: Optional[AdapterClient] = None
         """The way to the adapter, as soon as it is there: the scheduler's thread has it alone from then on."""
-        self.client: Optional[AgentClient] = None
-        """The way to the agent, as soon as it is there: one thread at a time has it from then on."""
+        self.clients: list[AgentClient] = []
+        """The ways to the agent, one for each pool, as soon as all are there: one thread at a time has each then."""
         self._thread = threading.Thread(target=self._run, name="orbitkv-introduction", daemon=True)
         self._thread.start()
 
@@ -186,19 +210,24 @@ class _Introduction:
         self._thread.join()
         self._making.close()
 
+    def client(self, pool: int) -> Optional[AgentClient]:
+        """Returns the way to the agent for a pool, as soon as it is there."""
+        return self.clients[pool] if self.clients else None
+
     def _run(self) -> None:
-        client: Optional[AgentClient] = None
+        clients: list[AgentClient] = []
         while not self._closing.is_set():
             if not self._process.wait(_PAUSE_S):
                 continue
-            namespace = self._making.namespace(_INTRODUCTION_S)
+            namespace = self._making.namespace(_PAUSE_S)
             if namespace is not None:
-                client = client or self._connect(namespace)
-                if client.connect(deadline_s=_INTRODUCTION_S) and self._making.prepare(_INTRODUCTION_S):
-                    self.client, self.adapter = client, self._making
+                clients = clients or self._connect(namespace)
+                connected = all([client.connect(deadline_s=_INTRODUCTION_S) for client in clients])
+                if connected and self._making.prepare(_PAUSE_S):
+                    self.clients, self.adapter = clients, self._making
                     return
             self._closing.wait(_PAUSE_S)
-        if client is not None:
+        for client in clients:
             client.close()
 
 

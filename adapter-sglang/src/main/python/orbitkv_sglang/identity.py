@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from orbitkv_sglang.adapter import Identity
-from orbitkv_sglang.pools import Pages
 from orbitkv_sglang.settings import Settings
+from orbitkv_sglang.window import Pools
 
 if TYPE_CHECKING:
     from sglang.srt.mem_cache.registry import TreeCacheBuildContext
@@ -46,14 +46,16 @@ def engine_start(engine_id: str | None) -> EngineStart:
     return EngineStart(name, number)
 
 
-def facts(context: TreeCacheBuildContext, pages: Pages, settings: Settings, version: str, device: str) -> Facts:
+def facts(context: TreeCacheBuildContext, pools: Pools, settings: Settings, version: str, device: str) -> Facts:
     """Returns what decides the bytes. The same on all ranks, or they cannot share an instance."""
     from sglang.srt.runtime_context import get_device, get_exec, get_lora, get_model, get_parallel
 
     model = get_model()
     kernel = get_exec().kernel
     parallel: Any = get_parallel()
+    pages, window = pools
     pool = context.params.token_to_kv_pool_allocator.get_kvcache()
+    pool = getattr(pool, "full_kv_pool", pool)
     found = {
         "engine": f"sglang {version}",
         "scope": settings.scope,
@@ -77,6 +79,11 @@ def facts(context: TreeCacheBuildContext, pages: Pages, settings: Settings, vers
         "pages.pieces": str([piece.page_bytes for piece in pages.pieces]),
         "pages.platform": device,
     }
+    if window is not None:
+        found["window"] = (
+            f"{context.params.sliding_window_size} {window.layers} {window.pages.layout}"
+            f" {[piece.page_bytes for piece in window.pages.pieces]}"
+        )
     lora = get_lora()
     if lora.enable_lora:
         found["lora"] = f"{lora.max_lora_rank} {lora.lora_target_modules} {lora.lora_backend}"

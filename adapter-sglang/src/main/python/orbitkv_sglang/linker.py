@@ -11,9 +11,10 @@ from typing import NamedTuple, Optional, Protocol
 from sglang.srt.mem_cache.hicache_storage import PoolName, PoolTransfer
 from sglang.srt.mem_cache.unified_cache.unified_cache_linker import UnifiedCacheLinker
 
+from orbitkv_sglang.copies import Copies, JointLoad, JointSave, Part
 from orbitkv_sglang.messages import Matched, Standing
 from orbitkv_sglang.pools import pages_of_slots
-from orbitkv_sglang.transfers import Load, Save, Transfers
+from orbitkv_sglang.window import Pools, window_pages
 
 _LOG = logging.getLogger("orbitkv_sglang")
 
@@ -48,11 +49,19 @@ class _Hit(NamedTuple):
     lease: int
     own_blocks: int
     blocks: int
+    window: list[int]
+    """The leases of the last of these blocks in the layers with a sliding window."""
 
 
 class _Batch(NamedTuple):
-    loads: dict[str, Load]
+    loads: dict[str, JointLoad]
     hits: dict[str, _Hit]
+
+
+class _Offload(NamedTuple):
+    save: JointSave
+    pages: int
+    window_pages: int
 
 
 class BatchFence:
@@ -86,17 +95,18 @@ class OrbitKvLinker(UnifiedCacheLinker):
     def __init__(
         self,
         *,
-        page_tokens: int,
-        pages: int,
+        pools: Pools,
         lookups: Lookups,
-        transfers: Transfers,
+        copies: Copies,
         saves: bool,
         resources: Resources,
     ) -> None:
-        self._page_tokens = page_tokens
-        self._most_pinned = pages // _PINNED_SHARE
+        self._page_tokens = pools.pages.page_tokens
+        self._most_pinned = pools.pages.pages // _PINNED_SHARE
+        self._window = pools.window
+        self._most_window_pinned = 0 if pools.window is None else pools.window.pages.pages // _PINNED_SHARE
         self._lookups = lookups
-        self._transfers = transfers
+        self._copies = copies
         self._saves = saves
         self._resources = resources
         self.layer_done_counter = BatchFence(self._wait_for_started)
@@ -110,8 +120,7 @@ class OrbitKvLinker(UnifiedCacheLinker):
         self._queued = _Batch({}, {})
         self._batches: dict[int, _Batch] = {}
         self._last_batch = -1
-        self._offloads: deque[tuple[Save, int]] = deque()
-        self._pinned = 0
+        self._offloads: deque[_Offload] = deque()
         self._retired = ""
         self._closed = False
 
@@ -157,10 +166,10 @@ class OrbitKvLinker(UnifiedCacheLinker):
 
     def _lookup(self, rid: str, transfers: list[PoolTransfer]) -> list[int]:
         self._hits.pop(rid, None)
-        keys = _keys(transfers)
-        if self._prefix is None or not keys or self._retired:
+        asked = self._parts(transfers)
+        if self._prefix is None or asked is None or self._retired:
             return []
-        prefix = self._prefix
+        keys, prefix = asked.keys, self._prefix
         matched = self._lookups.lookup(
             _name(rid), self._own_blocks, bytes.fromhex(keys[-1]), lambda: bytes.fromhex("".join([*prefix(), *keys]))
         )
@@ -171,8 +180,12 @@ class OrbitKvLinker(UnifiedCacheLinker):
             self._interests.add(rid)
         if matched.standing is not Standing.HIT or not 0 < matched.blocks <= len(keys):
             return []
-        self._hits[rid] = _Hit(matched.lease, self._own_blocks, matched.blocks)
-        return list(range(1, matched.blocks + 1))
+        looked_back = 0 if self._window is None else min(self._window.blocks, matched.blocks)
+        if len(matched.window) != looked_back:
+            return []
+        self._hits[rid] = _Hit(matched.lease, self._own_blocks, matched.blocks, matched.window)
+        # With a window there is no shorter one: it has the pages of its own end only.
+        return list(range(1, matched.blocks + 1)) if self._window is None else [matched.blocks]
 
     def load(self, rid: str, transfers: list[PoolTransfer]) -> bool:
         """Has a hit copied into pages. False, on every rank, if some rank cannot: then no page is written."""
@@ -182,9 +195,9 @@ class OrbitKvLinker(UnifiedCacheLinker):
             load = self._load(hit, transfers)
         except Exception:
             _LOG.exception("a load does not take place")
-        if not self._agree(load is not None):
+        if not self._agree(load is not None and load.whole):
             if load is not None:
-                self._transfers.cancel(load, _DRAIN_S)
+                self._copies.cancel(load, _DRAIN_S)
             self.give_up(rid)
             return False
         assert load is not None and hit is not None
@@ -194,12 +207,17 @@ class OrbitKvLinker(UnifiedCacheLinker):
         self._queued.hits[rid] = hit
         return True
 
-    def _load(self, hit: Optional[_Hit], transfers: list[PoolTransfer]) -> Optional[Load]:
-        keys = _keys(transfers)
-        if hit is None or not 0 < len(keys) <= hit.blocks:
+    def _load(self, hit: Optional[_Hit], transfers: list[PoolTransfer]) -> Optional[JointLoad]:
+        asked = self._parts(transfers)
+        if hit is None or asked is None or len(asked.keys) > hit.blocks:
             return None
-        pages = self._pages(transfers)
-        return self._transfers.load(hit.lease, hit.own_blocks, pages) if len(pages) == len(keys) else None
+        if self._window is not None and (len(asked.keys), len(asked.window_keys)) != (hit.blocks, len(hit.window)):
+            return None
+        pages = pages_of_slots(asked.slots(), self._page_tokens)
+        window = pages_of_slots(asked.window_slots(), self._page_tokens)
+        if (len(pages), len(window)) != (len(asked.keys), len(asked.window_keys)):
+            return None
+        return self._copies.load(hit.lease, hit.own_blocks, pages, list(zip(hit.window, window)))
 
     def start_layer_wise_loading(self) -> int:
         """Names the loads since the last call as a batch; -1 if there are none."""
@@ -229,57 +247,56 @@ class OrbitKvLinker(UnifiedCacheLinker):
         load = self._queued.loads.get(rid)
         if load is None:
             return False
-        self._transfers.cancel(load, _DRAIN_S)
+        self._copies.cancel(load, _DRAIN_S)
         del self._queued.loads[rid]
         self._lookups.give_up(_name(rid), self._queued.hits.pop(rid).lease)
         return True
 
     def offload(self, transfers: list[PoolTransfer]) -> bool:
         """Accepts pages to be saved, on every rank or on none; how it went is told by ``pop_completed_offload``."""
-        keys = _keys(transfers)
-        if (
-            not self._saves
-            or not keys
-            or len(self._offloads) >= _MOST_OFFLOADS
-            # One by itself is taken whatever its size, or a long prompt would never be saved.
-            or 0 < self._pinned and self._pinned + len(keys) > self._most_pinned
-        ):
+        asked = self._parts(transfers, may_lack_window=True)
+        if not self._saves or asked is None or len(self._offloads) >= _MOST_OFFLOADS:
             return False
-        save = Save(b"", 0, ())
+        pinned = sum(each.pages for each in self._offloads) + len(asked.keys)
+        window_pinned = sum(each.window_pages for each in self._offloads) + len(asked.window_keys)
+        # One by itself is taken whatever its size, or a long prompt would never be saved.
+        if self._offloads and (pinned > self._most_pinned or window_pinned > self._most_window_pinned):
+            return False
+        save = JointSave.failed()
         try:
-            before = None if self._prefix is None else self._prefix()
-            pages = self._pages(transfers)
-            if before is None or len(pages) != len(keys) or self._retired or not self._transfers.ready:
-                save.stored = False
-            else:
-                save = Save(bytes.fromhex("".join([*before, *keys])), len(before), pages)
-                self._transfers.save(save)
+            save = self._save(asked)
         except Exception:
             # Accepted all the same: other ranks have.
             _LOG.exception("pages are not saved")
-            save.stored = False
-        self._offloads.append((save, len(keys)))
-        self._pinned += len(keys)
+        self._offloads.append(_Offload(save, len(asked.keys), len(asked.window_keys)))
         return True
+
+    def _save(self, asked: _Parts) -> JointSave:
+        before = None if self._prefix is None else self._prefix()
+        pages = pages_of_slots(asked.slots(), self._page_tokens)
+        window = window_pages(asked.window_slots(), self._page_tokens)
+        whole = (len(pages), len(window)) == (len(asked.keys), len(asked.window_keys))
+        if before is None or not whole or self._retired or not self._copies.ready:
+            return JointSave.failed()
+        parts = [Part(bytes.fromhex(key), page) for key, page in zip(asked.window_keys, window) if page is not None]
+        return self._copies.save(bytes.fromhex("".join([*before, *asked.keys])), len(before), pages, parts)
 
     def num_completed_offloads(self) -> int:
         """Returns how many of the oldest saves have ended."""
         count = 0
-        for save, _ in self._offloads:
-            if save.stored is None:
+        for each in self._offloads:
+            if each.save.stored is None:
                 break
             count += 1
         return count
 
     def pop_completed_offload(self) -> bool:
         """Returns how the oldest save ended."""
-        save, pages = self._offloads.popleft()
-        self._pinned -= pages
-        return bool(save.stored)
+        return bool(self._offloads.popleft().save.stored)
 
     def reset(self) -> None:
         """Ends what is under way. When it returns, nothing is copied any more."""
-        self._transfers.quiesce(_DRAIN_S)
+        self._copies.quiesce(_DRAIN_S)
         loading = [self._queued, *self._batches.values()]
         for rid in {*self._interests, *(rid for batch in loading for rid in batch.hits)}:
             self._lookups.give_up(_name(rid), 0)
@@ -288,7 +305,6 @@ class OrbitKvLinker(UnifiedCacheLinker):
         self._queued = _Batch({}, {})
         self._batches.clear()
         self._offloads.clear()
-        self._pinned = 0
 
     def close(self) -> None:
         """Ends what is under way, and the agent of this rank with it. Idempotent."""
@@ -302,18 +318,46 @@ class OrbitKvLinker(UnifiedCacheLinker):
             for load in batch.loads.values():
                 load.wait(_DRAIN_S)
 
-    def _pages(self, transfers: list[PoolTransfer]) -> list[int]:
-        slots = next(transfer.device_indices for transfer in transfers if transfer.name == PoolName.KV)
-        assert slots is not None
-        return pages_of_slots(slots.tolist(), self._page_tokens)
+    def _parts(self, transfers: list[PoolTransfer], may_lack_window: bool = False) -> Optional[_Parts]:
+        """Returns what is asked of each pool; nothing if it is of other pools than there are.
+
+        A node that the engine has saved may have lost the pages of its layers with a sliding window.
+        """
+        by_pool = {transfer.name: transfer for transfer in transfers}
+        expected = {PoolName.KV} if self._window is None else {PoolName.KV, PoolName.SWA}
+        if may_lack_window and PoolName.SWA not in by_pool:
+            expected = {PoolName.KV}
+        if len(transfers) != len(by_pool) or set(by_pool) != expected or not by_pool[PoolName.KV].keys:
+            return None
+        return _Parts(by_pool[PoolName.KV], by_pool.get(PoolName.SWA))
 
 
-def _keys(transfers: list[PoolTransfer]) -> list[str]:
-    """Returns the hashes of the one pool there is; none if there are others, or none."""
-    if len(transfers) != 1 or transfers[0].name != PoolName.KV or not transfers[0].keys:
-        return []
-    keys: list[str] = transfers[0].keys
-    return keys
+class _Parts(NamedTuple):
+    """What the engine asks of its pools."""
+
+    pages: PoolTransfer
+    window: Optional[PoolTransfer]
+
+    @property
+    def keys(self) -> list[str]:
+        keys: list[str] = self.pages.keys
+        return keys
+
+    @property
+    def window_keys(self) -> list[str]:
+        return [] if self.window is None else list(self.window.keys or ())
+
+    def slots(self) -> list[int]:
+        return _slots(self.pages)
+
+    def window_slots(self) -> list[int]:
+        return [] if self.window is None else _slots(self.window)
+
+
+def _slots(transfer: PoolTransfer) -> list[int]:
+    assert transfer.device_indices is not None
+    slots: list[int] = transfer.device_indices.tolist()
+    return slots
 
 
 def _name(rid: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, Optional, Protocol
 
 from orbitkv_agent.pool import PageGroup
@@ -11,7 +12,7 @@ from orbitkv_sglang.profile import ProfileError
 
 
 class SharedPages(Protocol):
-    """Pages that an agent can open."""
+    """Pages of all of an engine's pools, which an agent can open. Together: two pools may share a page of memory."""
 
     @property
     def memory(self) -> str:
@@ -19,7 +20,9 @@ class SharedPages(Protocol):
         ...
 
     @property
-    def groups(self) -> list[PageGroup]: ...
+    def groups(self) -> list[list[PageGroup]]:
+        """Where each pool's buffers lie in it."""
+        ...
 
     def record(self) -> None: ...
 
@@ -29,12 +32,14 @@ class SharedPages(Protocol):
 class HostPages:
     """Pages in the process's own memory, which become a file's. Work on them has ended when a call returns."""
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pools: Sequence[Pages]) -> None:
         from orbitkv_agent.adopt import AdoptedRanges
 
-        self._adopted = AdoptedRanges(pages.ranges)
+        self._adopted = AdoptedRanges([each for pages in pools for each in pages.ranges])
         self.memory = self._adopted.path
-        self.groups = pages.groups([self._adopted.offset_of(address) for address, _ in pages.ranges])
+        self.groups = [
+            pages.groups([self._adopted.offset_of(address) for address, _ in pages.ranges]) for pages in pools
+        ]
 
     def record(self) -> None:
         """Nothing is ever on its way."""
@@ -47,7 +52,7 @@ class HostPages:
 class GpuPages:
     """Pages on a GPU. Copies wait for what the engine's two streams have been given before them."""
 
-    def __init__(self, pages: Pages, forward_stream: Any) -> None:
+    def __init__(self, pools: Sequence[Pages], forward_stream: Any) -> None:
         import torch
         from orbitkv_agent.cuda_pool import CudaPool, MemoryRange
 
@@ -55,10 +60,12 @@ class GpuPages:
         self._forward = forward_stream
         # Of its own, so that neither of the engine's waits for the other.
         self._order = self._torch.cuda.Stream()
-        self._pool = CudaPool([MemoryRange(address, size) for address, size in pages.ranges])
+        ranges = [MemoryRange(address, size) for pages in pools for address, size in pages.ranges]
+        self._pool = CudaPool(ranges)
         self.memory = self._pool.memory
         # The agent has the ranges one behind another.
-        self.groups = pages.groups([0, *itertools.accumulate(size for _, size in pages.ranges)])
+        bases = itertools.accumulate((each.size for each in ranges), initial=0)
+        self.groups = [pages.groups(list(itertools.islice(bases, len(pages.pieces)))) for pages in pools]
 
     def record(self) -> None:
         """Orders copies behind what the scheduler and the forwards have asked for. On the scheduler's thread."""
@@ -72,12 +79,12 @@ class GpuPages:
         self._pool.close()
 
 
-def shared_pages(pages: Pages, device: str, forward_stream: Optional[Any]) -> SharedPages:
-    """Shares a pool's pages. ``ProfileError`` if they are on a device that is not served."""
+def shared_pages(pools: Sequence[Pages], device: str, forward_stream: Optional[Any]) -> SharedPages:
+    """Shares the pages of all pools. ``ProfileError`` if they are on a device that is not served."""
     kind = device.partition(":")[0]
     if kind == "cpu":
-        return HostPages(pages)
+        return HostPages(pools)
     if kind == "cuda":
-        return GpuPages(pages, forward_stream)
+        return GpuPages(pools, forward_stream)
     raise ProfileError(f"OrbitKV for SGLang: pages are on {device}, and those of a CPU or of an NVIDIA GPU are served")
 

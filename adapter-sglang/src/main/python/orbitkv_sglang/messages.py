@@ -9,25 +9,10 @@ from __future__ import annotations
 import enum
 from typing import Union
 
-from orbitkv_wire.messages import HASH_BYTES, MAX_FRAME_BYTES, Chain, Hash, Int32, Int64, Message, Refusal, Text, whole
+from orbitkv_agent.engine_messages import Attached, Hello, Identified, Identify, Identifying, Refused, Welcome
+from orbitkv_wire.messages import HASH_BYTES, MAX_FRAME_BYTES, Chain, Hash, Int32, Int64, Message, Text, whole
 
 VERSION = 1
-
-
-class Hello(Message, frozen=True, tag=1):
-    protocol: Int32
-    software: Text
-    engine_version: Text
-    probe: Hash
-
-
-class Identify(Message, frozen=True, tag=2):
-    """``asserted_digest`` has 32 bytes, or none to have the files of ``model_path`` read."""
-
-    model_path: str
-    asserted_digest: bytes
-    adapter_paths: list[str]
-    facts: list[tuple[str, str]]
 
 
 class Attach(Message, frozen=True, tag=3):
@@ -39,6 +24,10 @@ class Attach(Message, frozen=True, tag=3):
     shard_bytes: Int32
     block_tokens: Int32
     pending_millis: Int32
+    window_blocks: Int32
+    window_instance: Text
+    window_namespace: bytes
+    window_shard_bytes: Int32
 
 
 class Lookup(Message, frozen=True, tag=4):
@@ -74,34 +63,11 @@ class Standing(enum.Enum):
     UNKNOWN = "UNKNOWN"
 
 
-class Welcome(Message, frozen=True, tag=1):
-    protocol: Int32
-    software: Text
-    pid: Int64
-
-
-class Refused(Message, frozen=True, tag=2):
-    refusal: Refusal
-    message: Text
-
-
-class Identifying(Message, frozen=True, tag=3):
-    done_bytes: Int64
-    total_bytes: Int64
-
-
-class Identified(Message, frozen=True, tag=4):
-    namespace: Hash
-
-
-class Attached(Message, frozen=True, tag=5):
-    attached: bool
-
-
 class Matched(Message, frozen=True, tag=6):
     standing: Standing
     blocks: Int32
     lease: Int64
+    window: list[Int64]
 
 
 class Done(Message, frozen=True, tag=7):
@@ -112,6 +78,17 @@ class Counted(Message, frozen=True, tag=8):
     values: dict[Text, Int64]
 
 
-__all__ = ["HASH_BYTES", "MAX_FRAME_BYTES", "VERSION"]
+__all__ = [
+    "HASH_BYTES",
+    "MAX_FRAME_BYTES",
+    "VERSION",
+    "Attached",
+    "Hello",
+    "Identified",
+    "Identify",
+    "Identifying",
+    "Refused",
+    "Welcome",
+]
 
 Reply = Union[Welcome, Refused, Identifying, Identified, Attached, Matched, Done, Counted]

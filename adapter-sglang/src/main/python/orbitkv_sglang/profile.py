@@ -152,8 +152,6 @@ def _model(context: TreeCacheBuildContext) -> list[str]:
         refused.append("the model has recurrent state, which pages do not have")
     if context.is_dsa:
         refused.append("the model has sparse attention (DSA), whose index beside the pages is not saved")
-    if context.is_hybrid_swa:
-        refused.append("the model has sliding-window layers, which this version does not save")
     if params.mtp_draft_device_pools or params.mtp_draft_mamba_pools or params.is_eagle:
         refused.append("there are pools of a draft model, which are not saved")
     if params.component_registry_override or hasattr(params.req_to_token_pool, "req_to_c128_sidecar"):

@@ -26,6 +26,10 @@ _CONNECT_S = 0.2
 """How long an attempt to connect again takes at most: a load that comes meanwhile waits as long."""
 
 
+_MOST_SAVES = 512
+"""Half of what an agent takes at once; the others wait here."""
+
+
 class StuckError(RuntimeError):
     """Copies whose end nobody can prove. Their pages stay with them."""
 
@@ -57,7 +61,7 @@ class Save:
         self.first_block = first_block
         self.pages = pages
         self.stored: Optional[bool] = None
-        """Whether every block that the cache wanted was committed by this rank; nothing while that is not known."""
+        """Whether every block is stored; nothing while that is not known. The tree offers the others again."""
 
 
 class Fence(Protocol):
@@ -98,21 +102,29 @@ class Transfers:
 
     def load(self, lease: int, first_block: int, pages: Sequence[int]) -> Optional[Load]:
         """Has blocks of a lease copied into pages. Nothing: no page is touched."""
+        loads = self.load_each([(lease, first_block, pages)])
+        return loads[0] if loads else None
+
+    def load_each(self, parts: Sequence[tuple[int, int, Sequence[int]]]) -> list[Load]:
+        """As ``load``, of several leases in one turn. Ends at the first that is not taken, and returns those before."""
+        taken: list[Load] = []
         with self._state:
             self._urgent += 1
         try:
             with self._agent:
                 client = self._connected()
                 if client is None:
-                    return None
+                    return taken
                 self._fence.record()
-                transfer = client.load(lease, pages, first_block=first_block)
-                if transfer is None:
-                    return None
-                load = Load(transfer)
-                with self._state:
-                    self._loads[transfer.id] = load
-                return load
+                for lease, first_block, pages in parts:
+                    transfer = client.load(lease, pages, first_block=first_block)
+                    if transfer is None:
+                        break
+                    load = Load(transfer)
+                    with self._state:
+                        self._loads[transfer.id] = load
+                    taken.append(load)
+                return taken
         finally:
             with self._state:
                 self._urgent -= 1
@@ -176,8 +188,7 @@ class Transfers:
                     return
                 # A load that waits for its turn goes before the next question.
                 self._state.wait_for(lambda: self._urgent == 0)
-                saves = list(self._queue)
-                self._queue.clear()
+                saves = [self._queue.popleft() for _ in range(min(len(self._queue), _MOST_SAVES - len(self._saves)))]
                 self._submitting = len(saves)
             try:
                 for save in saves:
@@ -204,7 +215,7 @@ class Transfers:
         with self._state:
             self._submitting -= 1
             if transfer is None:
-                save.stored = False
+                save.stored = client is not None and client.stored == len(save.pages)
             else:
                 self._saves[transfer.id] = save
             self._state.notify_all()
@@ -230,4 +241,5 @@ class Transfers:
         if load is not None:
             load.end(ended.blocks)
         if save is not None:
-            save.stored = ended.blocks > 0
+            # Some may be stored that were not wanted. Nobody says how many, until it is offered again.
+            save.stored = ended.blocks == len(save.pages)

@@ -31,9 +31,6 @@ _DEVICES = ("cpu", "cuda")
 _COPYING_S = 2.0
 """How long the agent has to begin a copy. No step of the engine waits for that."""
 
-_READING_S = 10.0
-"""How long the agent has for an answer in the background."""
-
 
 def scheduler_half(config: VllmConfig, settings: Settings) -> SchedulerHalf:
     """Returns a scheduler half that serves nothing yet."""
@@ -124,9 +121,7 @@ def worker_half(
             deadline_s=_COPYING_S,
         )
 
-    adapter = AdapterClient(
-        rendezvous.scheduler_socket, identity=known, engine_version=engine_version, deadline_s=_READING_S
-    )
+    adapter = AdapterClient(rendezvous.scheduler_socket, identity=known, engine_version=engine_version)
     half = WorkerHalf(
         agent=agent,
         introduction=Introduction(agent, adapter, client),

@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections import deque
-from typing import NamedTuple, Union
+from typing import Callable, NamedTuple, Union
 
 from orbitkv_agent import AgentClient
 from orbitkv_vllm.metadata import LoadOrder, SaveOrder
@@ -14,6 +14,10 @@ from orbitkv_wire.messages import HASH_BYTES
 
 _PATIENCE_S = 0.002
 """How long the agent is asked at once whether loads have ended. Orders wait for that."""
+
+_QUESTIONS_S = 0.01
+"""How often the agent is asked whether saves have ended. Nobody waits for that but pages, and each question takes turns
+with the engine's thread at the interpreter."""
 
 
 class LoadEnd(NamedTuple):
@@ -50,7 +54,7 @@ class Courier:
     The engine's thread gives orders and takes ends, neither of which waits. Each order with pages has one end.
     """
 
-    def __init__(self, client: AgentClient) -> None:
+    def __init__(self, client: AgentClient, clock: Callable[[], float] = time.monotonic) -> None:
         """Begins. The client is this thread's alone until ``close``."""
         self._client = client
         self._orders: queue.SimpleQueue[Union[LoadOrder, SaveOrder, _SeriesEnd, _Question, None]] = queue.SimpleQueue()
@@ -58,6 +62,8 @@ class Courier:
         self._open_loads = 0
         self._open_saves = 0
         self._asked = False
+        self._ask_at = 0.0
+        self._clock = clock
         self._closing = False
         self._loading: dict[int, _Loading] = {}
         self._saving: dict[int, SaveOrder] = {}
@@ -108,8 +114,9 @@ class Courier:
                 self._open_saves -= 1
             taken.append(end)
         # Loads are asked for all the time.
-        if self._open_saves and not self._asked:
+        if self._open_saves and not self._asked and self._clock() >= self._ask_at:
             self._asked = True
+            self._ask_at = self._clock() + _QUESTIONS_S
             self._orders.put(_Question())
         return taken
 

@@ -46,6 +46,16 @@ _NOTHING = messages.Plan([], [], b"", b"", False, b"")
 _NEWS_S = 0.1
 """How often the agent is asked for news, if it has to be told of none."""
 
+_ENDS_S = 0.05
+"""How long the agent is not told that saves have ended, if it has to be told of nothing else."""
+
+_ANSWER_TOKENS = 64
+"""So many tokens of an answer are saved together: what a save costs a step is the same for one block and for some."""
+
+_ANSWERS_A_STEP = 32
+"""One request in so many, and one more, is told of in a step because of its answer. Twice as many as are due, so that
+no step has to tell of all."""
+
 _WELL = ("FINISHED_STOPPED", "FINISHED_LENGTH_CAPPED")
 """How a request ends whose tokens are all that it should have."""
 
@@ -57,7 +67,7 @@ class _Told:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.connection = 0
+        self.connection = -1
         self.hashes = 0
         self.pages = 0
         self.whole = 0
@@ -80,11 +90,14 @@ class _Pin(NamedTuple):
 
 
 class _Done(NamedTuple):
-    """A request that finished well. Its pages are held by a reference of this half's own until the agent has been told
-    of them."""
+    """A request that finished well with blocks that the agent was not told of. Their pages are held by a reference of
+    this half's own until it has been."""
 
     told: _Told
     pages: Sequence[int]
+    """All of its whole blocks'."""
+    first: int
+    """The first block whose page is held."""
     blocks: list[KVCacheBlock]
 
 
@@ -131,6 +144,8 @@ class SchedulerHalf:
         self._pins: dict[int, _Pin] = {}
         self._pinned_blocks = 0
         self._pins_moved = clock()
+        self._pins_full = False
+        """Whether saves wait for others to end."""
         self._last_pin = 0
         self._loads: dict[str, _Load] = {}
         self._saves_ended: list[messages.SaveEnded] = []
@@ -138,12 +153,16 @@ class SchedulerHalf:
         self._ended_series: list[int] = []
         self._stats = OrbitKvStats()
         self._told_at = clock()
+        self._told_of = 0
+        """The connection that what waits to be told is meant for."""
         self._heard_of = 0
         """The connection over which the last news came."""
 
     def connect(self, client: AdapterClient) -> None:
         """Has an agent from now on."""
         self._client = client
+        # So that it is there when the first request comes.
+        client.prepare()
 
     def bind(self, pool: BlockPool) -> None:
         """Has the engine's pages from now on."""
@@ -160,7 +179,7 @@ class SchedulerHalf:
             or len(hashes) * self._block_tokens <= computed_tokens
             or request.request_id in self._failed
             or not self._accepts(request)
-            or not client.prepare()
+            or not self._meets(client)
         ):
             return 0, False
         told = self._up_to_date(request, client)
@@ -193,16 +212,11 @@ class SchedulerHalf:
         allocated, self._allocated = self._allocated, {}
         waiting = {name: pages for name, pages in allocated.items() if self._told[name].external_tokens > 0}
         plan = None
-        if client is not None and client.ready:
+        if client is not None and self._meets(client):
             plan = self._step(client, output, allocated, orders)
         else:
-            # Whoever ordered these does not hear of them any more, and the next agent did not order them.
-            self._saves_ended.clear()
-            self._loads_ended.clear()
             self._let_go(self._done)
             self._done = []
-            if client is not None and (allocated or self._told):
-                client.prepare()
         if plan is not None:
             for load in plan.loads:
                 pages = struct.unpack(f">{len(load.pages) // 4}i", load.pages)
@@ -246,7 +260,7 @@ class SchedulerHalf:
         self._allocated.pop(name, None)
         if told is None:
             return
-        if self._saves is Saves.FINISHED and request.status.name in _WELL and self._hold(told, pages):
+        if self._saves is not Saves.OFF and request.status.name in _WELL and self._hold(told, pages):
             return
         if self._client is not None and told.connection == self._client.connections:
             self._finished.append(name)
@@ -257,8 +271,9 @@ class SchedulerHalf:
         if self._pins or self._done or self._loads or waiting:
             return False
         if self._client is not None:
-            # It has to know what ended since the last step, or it believes that it still goes on.
-            self._tell(self._client, [], [], [], 0)
+            if self._meets(self._client):
+                # It has to know what ended since the last step, or it believes that it still goes on.
+                self._tell(self._client, [], [], [], 0, at_once=True)
             if not self._client.reset():
                 return False
         if self._events is not None:
@@ -271,7 +286,7 @@ class SchedulerHalf:
 
     def works(self) -> bool:
         """Whether the engine has to take steps though it has no request: saves are ordered and reported in steps."""
-        return bool(self._done) or self._saves_end_within(_IDLE_PATIENCE_S)
+        return bool(self._done or self._saves_ended) or self._saves_end_within(_IDLE_PATIENCE_S)
 
     def take_events(self) -> Iterable[KVCacheEvent]:
         """Returns what became known since the last call."""
@@ -288,6 +303,18 @@ class SchedulerHalf:
         """Leaves the agent."""
         if self._client is not None:
             self._client.close()
+
+    def _meets(self, client: AdapterClient) -> bool:
+        """Returns whether there is an agent to ask."""
+        if not client.prepare():
+            return False
+        if client.connections != self._told_of:
+            # Whoever ordered these does not hear of them any more, and this agent did not order them.
+            self._told_of = client.connections
+            self._finished.clear()
+            self._saves_ended.clear()
+            self._loads_ended.clear()
+        return True
 
     def _saves_end_within(self, patience_s: float) -> bool:
         return bool(self._pins) and self._clock() - self._pins_moved < patience_s
@@ -317,20 +344,21 @@ class SchedulerHalf:
             told_allocated.append(messages.Allocated(name, told.external_tokens, _numbers(pages)))
             told.pages = len(pages)
         done = self._take_done(client)
-        advanced = []
+        advanced = self._completed(client, done)
         if self._saves is Saves.ON:
-            advanced = self._advanced(client, output)
-        elif self._saves is Saves.FINISHED:
-            advanced = self._completed(client, done)
+            advanced += self._advanced(client, output)
         # Pages that a request gets anew say by themselves that it lost those that it had.
         preempted = [
             name
             for name in output.preempted_req_ids or ()
             if name not in allocated and name in self._told and self._told[name].connection == client.connections
         ]
-        plan = self._tell(client, told_allocated, advanced, preempted, self._room())
+        # Nothing else may come to be told of, and saves wait for what has ended.
+        at_once = not output.num_scheduled_tokens or self._pins_full
+        plan = self._tell(client, told_allocated, advanced, preempted, self._room(), at_once=at_once)
         for save in () if plan is None else plan.saves:
             self._pin(client, save, output, done, orders)
+        self._pins_full = not self._room()
         self._let_go(done)
         # In the step behind that in which they were told to have more: what has finished has nothing to save.
         self._finished += [one.told.request.request_id for one in done if one.told.connection == client.connections]
@@ -346,19 +374,23 @@ class SchedulerHalf:
         advanced: list[messages.Advanced],
         preempted: list[str],
         room: int,
+        *,
+        at_once: bool = False,
     ) -> Optional[messages.Plan]:
-        finished, self._finished = self._finished, []
-        saves_ended, self._saves_ended = self._saves_ended, []
-        loads_ended, self._loads_ended = self._loads_ended, []
         if self._events is not None and client.connections != self._heard_of:
             # An agent that was started since does not know what has left meanwhile.
             self._heard_of = client.connections
             self._events.lost()
-        news = self._events is not None and self._clock() - self._told_at >= _NEWS_S
-        if not (allocated or advanced or preempted or finished or saves_ended or loads_ended or news):
-            # Most steps: nobody needs to hear of them.
-            return _NOTHING
+        at_once = at_once and bool(self._saves_ended)
+        if not (at_once or allocated or advanced or preempted or self._finished or self._loads_ended):
+            since = self._clock() - self._told_at
+            if not (self._saves_ended and since >= _ENDS_S) and (self._events is None or since < _NEWS_S):
+                # Most steps: nobody needs to hear of them.
+                return _NOTHING
         self._told_at = self._clock()
+        finished, self._finished = self._finished, []
+        saves_ended, self._saves_ended = self._saves_ended, []
+        loads_ended, self._loads_ended = self._loads_ended, []
         plan = client.step(messages.Step(allocated, advanced, preempted, finished, saves_ended, loads_ended, room))
         if plan is not None:
             self._ended_series += struct.unpack(f">{len(plan.ended_series) // 8}q", plan.ended_series)
@@ -379,6 +411,7 @@ class SchedulerHalf:
         block_tokens = self._block_tokens
         connection = client.connections
         state = output.kv_connector_block_state
+        answers = 1 + len(output.num_scheduled_tokens) // _ANSWERS_A_STEP
         for name, scheduled in output.num_scheduled_tokens.items():
             told = self._told.get(name)
             if told is None:
@@ -392,9 +425,13 @@ class SchedulerHalf:
             whole = min(computed // block_tokens, len(hashes))
             if whole <= told.whole or state is None:
                 continue
+            is_answer = (told.whole + 1) * block_tokens > request.num_prompt_tokens
+            if is_answer and (not answers or (whole - told.whole) * block_tokens < _ANSWER_TOKENS):
+                continue
             groups = state.get_block_ids(name)
             if groups is None or len(groups[0]) < whole:
                 continue
+            answers -= is_answer
             advanced.append(self._more(told, groups[0][:whole]))
         return advanced
 
@@ -422,16 +459,19 @@ class SchedulerHalf:
         return advanced
 
     def _hold(self, told: _Told, pages: Sequence[int]) -> bool:
-        """Keeps the whole blocks of a request that has finished well. Returns whether it has any."""
-        request, pool = told.request, self._pool
+        """Keeps the whole blocks of a request that has finished well. Returns whether there are some to tell of."""
+        request, pool, client = told.request, self._pool, self._client
         # Its last token was sampled, and not computed.
         tokens = min(request.num_computed_tokens, request.num_tokens - 1)
         whole = min(tokens // self._block_tokens, len(request.block_hashes), len(pages))
-        if pool is None or self._client is None or whole <= 0:
+        if pool is None or client is None:
             return False
-        blocks = [pool.blocks[page] for page in pages[:whole]]
+        first = told.whole if told.connection == client.connections else 0
+        if whole <= first:
+            return False
+        blocks = [pool.blocks[page] for page in pages[first:whole]]
         pool.touch(blocks)
-        self._done.append(_Done(told, pages[:whole], blocks))
+        self._done.append(_Done(told, pages[:whole], first, blocks))
         return True
 
     def _take_done(self, client: AdapterClient) -> list[_Done]:
@@ -462,7 +502,7 @@ class SchedulerHalf:
         owned: Sequence[int] = ()
         told = self._told.get(save.request)
         for one in done:
-            if one.told.request.request_id == save.request:
+            if one.told.request.request_id == save.request and save.first_block >= one.first:
                 told, owned = one.told, one.pages
         if state is not None and save.request in self._told:
             # Also of a request that has nothing to compute in this step.

@@ -21,7 +21,7 @@ class Saves(enum.Enum):
 
     OFF = "off"
     ON = "on"
-    """Each as soon as it is computed."""
+    """Each when it is computed; those of an answer some at a time."""
     FINISHED = "finished"
     """Those of requests that have finished well: where a transport brings pages, none is saved before its request has
     shown what became of them."""

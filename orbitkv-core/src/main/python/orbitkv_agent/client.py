@@ -142,6 +142,8 @@ class AgentClient:
         self._settled: list[Finished] = []
         self._series = SeriesChains()
         self._last_id = 0
+        self.stored = 0
+        """Of the last save, if it copies nothing: how many of its blocks are stored already, for everybody to find."""
         self._pid = os.getpid()
 
     @property
@@ -324,10 +326,12 @@ class AgentClient:
         return Transfer(self._last_id, is_load, tuple(pages))
 
     def _begun(self, transfer: Transfer, reply: Optional[Reply]) -> Optional[Transfer]:
+        self.stored = 0
         if isinstance(reply, messages.Started):
             if reply.transfer != 0 and self._session is not None:
                 self._session.by_number[reply.transfer] = transfer
                 return transfer
+            self.stored = reply.blocks
             return None
         # The request may have arrived though its answer did not.
         return transfer if transfer in self._doubtful else None

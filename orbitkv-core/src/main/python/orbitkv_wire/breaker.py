@@ -30,7 +30,12 @@ class Breaker:
     @property
     def is_open(self) -> bool:
         """Whether it is too early to try again."""
-        return self._clock() < self._retry_at
+        return self.pause_s > 0
+
+    @property
+    def pause_s(self) -> float:
+        """How long it still is too early."""
+        return max(0.0, self._retry_at - self._clock())
 
     def succeeded(self) -> None:
         """All is well."""

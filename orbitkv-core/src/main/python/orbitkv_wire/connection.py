@@ -87,6 +87,14 @@ class Connection:
         self.send(request, deadline)
         return self._receive(self._replies, deadline)
 
+    def interrupt(self) -> None:
+        """Has the call end that another thread is in, as if the other side had closed the connection."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            # It is not connected any more.
+            pass
+
     def close(self) -> None:
         """Closes the socket."""
         self._socket.close()

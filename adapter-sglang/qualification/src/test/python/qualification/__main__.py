@@ -18,7 +18,7 @@ from typing import Optional
 
 import loaded
 
-from qualification import document, ranks, scenarios, server
+from qualification import document, ranks, scenarios, server, window
 from qualification.bench import Bench, Outcome, Row
 
 
@@ -64,7 +64,7 @@ def _run(memory: Path, disk: Path, command: Optional[Sequence[str]], only: Seque
     rows = []
     bench = Bench(memory, disk, command)
     try:
-        for name, cores, scenario in [*scenarios.ALL, *ranks.ALL, *server.ALL]:
+        for name, cores, scenario in [*scenarios.ALL, *window.ALL, *ranks.ALL, *server.ALL]:
             if only and not any(part in name for part in only):
                 continue
             for core in cores:

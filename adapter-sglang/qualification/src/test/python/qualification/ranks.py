@@ -13,11 +13,17 @@ from typing import Any, Optional
 
 import engine
 import torch
+import windowed
 from engine import Request, tokens_of
 
 from qualification.bench import LIMIT_S, Bench, ManagerProcess, Outcome, clean, until
 
 RANKS = 2
+
+# Ranks are forked by a process that has read the engine and runs no thread: scenarios before have left some here, and a
+# process that is forked meanwhile inherits their locks.
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["qualification.preloaded"])
 
 ALL: list[tuple[str, tuple[str, ...], Callable[[Bench, str], Outcome]]] = []
 """Name, the tree's cores that it is tried with, and what it does."""
@@ -26,15 +32,24 @@ Both = Callable[[Any, int], None]
 """What each rank does, in step with the other."""
 
 
-def _run(bench: Bench, manager: ManagerProcess, core: str, does: Both, **settings: Any) -> None:
+def _run(
+    bench: Bench, manager: ManagerProcess, core: str, does: Both, *, windows: bool = False, **settings: Any
+) -> None:
     """Has both ranks of an engine do something. Raises what one of them raised."""
-    context = multiprocessing.get_context("fork")
+    settings = {
+        "manager": manager.socket,
+        "runtime_dir": str(bench.memory / "run"),
+        "engine_id": f"ranks{os.getpid()}",
+        "pending_ms": 5000,
+        **({} if bench.command is None else {"agent_command": list(bench.command)}),
+        **settings,
+    }
     meeting = bench.memory / f"meeting{time.monotonic_ns()}"
     ranks = []
     for rank in range(RANKS):
-        here, there = context.Pipe(duplex=False)
-        process = context.Process(
-            target=_rank, args=(there, bench, manager, core, rank, str(meeting), does, settings), daemon=True
+        here, there = _CONTEXT.Pipe(duplex=False)
+        process = _CONTEXT.Process(
+            target=_rank, args=(there, core, rank, str(meeting), does, settings, windows), daemon=True
         )
         process.start()
         there.close()
@@ -43,7 +58,7 @@ def _run(bench: Bench, manager: ManagerProcess, core: str, does: Both, **setting
     for rank, (process, here) in enumerate(ranks):
         said: Optional[str] = "it has not ended"
         try:
-            if here.poll(2 * LIMIT_S):
+            if here.poll(4 * LIMIT_S):
                 said = here.recv()
         except EOFError:
             said = "it died"
@@ -56,33 +71,14 @@ def _run(bench: Bench, manager: ManagerProcess, core: str, does: Both, **setting
 
 
 def _rank(
-    result: Connection,
-    bench: Bench,
-    manager: ManagerProcess,
-    core: str,
-    rank: int,
-    meeting: str,
-    does: Both,
-    settings: dict[str, Any],
+    result: Connection, core: str, rank: int, meeting: str, does: Both, settings: dict[str, Any], windows: bool
 ) -> None:
     failure: Optional[str] = None
     try:
         torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=RANKS)
-        server = engine.publish_engine(
-            {
-                "manager": manager.socket,
-                "runtime_dir": str(bench.memory / "run"),
-                "engine_id": f"ranks{os.getppid()}",
-                "pending_ms": 5000,
-                **({} if bench.command is None else {"agent_command": list(bench.command)}),
-                **settings,
-            },
-            rank=rank,
-            ranks=RANKS,
-        )
-        of = engine.Engine(
-            server, pool=engine.mha_pool(64), rank=rank, ranks=RANKS, group=torch.distributed.group.WORLD, core=core
-        )
+        server = engine.publish_engine(settings, rank=rank, ranks=RANKS)
+        kind, pool = (windowed.WindowedEngine, windowed.pool()) if windows else (engine.Engine, engine.mha_pool(64))
+        of = kind(server, pool=pool, rank=rank, ranks=RANKS, group=torch.distributed.group.WORLD, core=core)
         of.await_cache()
         torch.distributed.barrier()
         does(of, rank)
@@ -201,7 +197,7 @@ def one_deaf(of: Any, rank: int) -> None:
 @_scenario("two ranks, one of which cannot load", "computed by both, when no page of the other is written any more", 20)
 def one_cannot_load(of: Any, rank: int) -> None:
     _fill(of, 1, 330)
-    transfers = of.linker._transfers
+    transfers = of.linker._copies._pages
     loads = transfers.load
     if rank == 1:
         transfers.load = lambda *_: None
@@ -223,7 +219,7 @@ def one_cannot_load(of: Any, rank: int) -> None:
 
 @_scenario("two ranks, one whose save fails", "the nodes of neither count as saved, and are saved by the next", 20)
 def one_does_not_save(of: Any, rank: int) -> None:
-    transfers = of.linker._transfers
+    transfers = of.linker._copies._pages
     saves = transfers.save
     if rank == 1:
         transfers.save = lambda save: setattr(save, "stored", False)
@@ -271,10 +267,41 @@ def one_agent_killed(of: Any, rank: int) -> None:
 
 
 def _is_there(of: Any) -> bool:
-    with of.linker._transfers._agent:
-        client = of.linker._transfers._client
+    with of.linker._copies._pages._agent:
+        client = of.linker._copies._pages._client
         if client is not None:
             client.query(1, 0, bytes(32))
-    return bool(of.linker._transfers.ready)
+    return bool(of.linker._copies._pages.ready)
 
 
+
+
+@_scenario("window: two ranks, one of them slow", "each restores its own shards of both pools, byte by byte",
+           2 * (20 + windowed.WINDOW_PAGES), cores=("rust", "python"), windows=True)
+def windowed_slow(of: Any, rank: int) -> None:
+    one_slow(of, rank)
+
+
+@_scenario("window: two ranks, one of which cannot load it", "computed by both, when no page is written any more",
+           20 + windowed.WINDOW_PAGES, windows=True)
+def one_cannot_load_window(of: Any, rank: int) -> None:
+    _fill(of, 1, 330)
+    transfers = of.linker._copies._window
+    loads = transfers.load_each
+    if rank == 1:
+        # It takes one of its pages.
+        transfers.load_each = lambda parts: loads(parts[:1])
+    request = Request("again", tokens_of(1, 330))
+    assert _find(of, request) == 320
+    before = of.accounts()
+    assert _agreed(of.load_back(request)) == 0
+    assert of.accounts() == before
+    assert of.start() == -1
+    rows = of.snapshot()
+    time.sleep(0.1)
+    assert all(torch.equal(old, new) for old, new in zip(rows, of.snapshot())), "a page was written"
+    transfers.load_each = loads
+    _serve(of, Request("next", tokens_of(1, 330)), 320)
+    _drain(of)
+    torch.distributed.barrier()
+    clean(of)

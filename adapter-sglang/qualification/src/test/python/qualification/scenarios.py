@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import engine
 import torch
-from engine import PAGE, Request, tokens_of
+from decoding import PREFILL_RANKS, Decoding
+from engine import DIM, HEADS, PAGE, Request, tokens_of
 
 from qualification.bench import Bench, Outcome, clean, until
 
@@ -22,6 +25,9 @@ ALL: list[tuple[str, tuple[str, ...], Scenario]] = []
 
 _BOTH = ("rust", "python")
 _RUST = ("rust",)
+
+_PRESSURE = 300
+"""Requests in a tree that holds three of them."""
 
 
 def _scenario(name: str, cores: tuple[str, ...] = _RUST) -> Callable[[Scenario], Scenario]:
@@ -132,6 +138,53 @@ def namespaces(bench: Bench, core: str) -> Outcome:
     return Outcome("no hit between them, and hits of their own", 40)
 
 
+def _write_adapter(folder: Path, seed: int) -> None:
+    """Writes a PEFT adapter whose weights are random numbers."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(exist_ok=True)
+    config = {"peft_type": "LORA", "r": 8, "lora_alpha": 16, "target_modules": ["q_proj"]}
+    (folder / "adapter_config.json").write_text(json.dumps(config))
+    chance = torch.Generator().manual_seed(seed)
+    layer = "base_model.model.model.layers.0.self_attn.q_proj"
+    save_file(
+        {
+            f"{layer}.lora_A.weight": torch.randn(8, HEADS * DIM, generator=chance),
+            f"{layer}.lora_B.weight": torch.randn(HEADS * DIM, 8, generator=chance),
+        },
+        folder / "adapter_model.safetensors",
+    )
+
+
+@_scenario("startup adapter (LoRA), whose folder gets other weights")
+def adapters(bench: Bench, core: str) -> Outcome:
+    from sglang.srt.runtime_context import get_lora
+
+    manager = bench.manager()
+    folder = bench.disk / "adapter"
+
+    def started(seed: int) -> tuple[Any, str]:
+        _write_adapter(folder, seed)
+        of = bench.engine(manager, core=core, arguments={"enable_lora": True, "lora_paths": [f"sql={folder}"]})
+        # The engine's own name of it, which is part of its requests' keys.
+        return of, str(get_lora().lora_paths[0].lora_id)
+
+    first, name = started(1)
+    _serve(first, Request("first", tokens_of(1, 330), extra_key=name), 0)
+    first.drain()
+    first.close()
+    other, same_name = started(2)
+    assert same_name == name
+    _serve(other, Request("other", tokens_of(1, 330), extra_key=name), 0)
+    other.drain()
+    other.close()
+    again, _ = started(1)
+    _serve(again, Request("again", tokens_of(1, 330), extra_key=name), 320)
+    _serve(again, Request("without", tokens_of(1, 330)), 0)
+    clean(again)
+    return Outcome("a hit for what the files are, none for other files under the same name, none without it", 20)
+
+
 @_scenario("engine started again, and its Manager (SSD)")
 def restarts(bench: Bench, core: str) -> Outcome:
     manager = bench.manager(ssd=True)
@@ -160,7 +213,7 @@ def impatient(bench: Bench, core: str) -> Outcome:
     _fill(of, 1, 330)
     manager.stop()
     manager.start()
-    until(lambda: of.linker._transfers.ready, "the agent")
+    until(lambda: of.linker._copies.ready, "the agent")
     request = Request("again", tokens_of(1, 330))
     until(lambda: of.look(request) == 0 and not of.cache.linker.is_pending("again"), "an answer")
     of.cache.linker.release_request("again")
@@ -294,12 +347,12 @@ def retracted(bench: Bench, core: str) -> Outcome:
     return Outcome("the longer chain replaces the lease of the shorter one", 20)
 
 
-@_scenario("1,000 requests in a small tree", _BOTH)
+@_scenario(f"{_PRESSURE} requests in a small tree", _BOTH)
 def pressure(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(dram="4MiB"), core=core, pages=48)
     chance = random.Random(7)
     restored = 0
-    for number in range(1000):
+    for number in range(_PRESSURE):
         seed = chance.randrange(12)
         request = Request(f"p{number}", [*tokens_of(seed, chance.randrange(20, 400)), *tokens_of(number, 20)])
         if chance.random() < 0.1:
@@ -313,7 +366,7 @@ def pressure(bench: Bench, core: str) -> Outcome:
         assert bad == 0, f"{bad} rows of request {number} are wrong"
         of.tend()
     clean(of)
-    assert restored > 1000, f"{restored} tokens were restored"
+    assert restored > _PRESSURE, f"{restored} tokens were restored"
     return Outcome("every byte of every request as it was computed", None)
 
 
@@ -501,6 +554,39 @@ def two_engines(bench: Bench, core: str) -> Outcome:
         other.close()
     clean(first, same)
     return Outcome("hits for the same facts; none if scope, model or context differ", 20)
+
+
+@_scenario("a decode worker saves, a prefill worker restores", _BOTH)
+def roles(bench: Bench, core: str) -> Outcome:
+    manager = bench.manager()
+    decode = {"disaggregation_mode": "decode", "disaggregation_decode_enable_radix_cache": True}
+    of = bench.engine(manager, core=core, pages=128, arguments=decode, loads="off")
+    worker = Decoding(of)
+    os.environ["SGLANG_DISAGG_PREFILL_EARLY_SEND_CACHED_PREFIX"] = "false"
+    prefill = bench.engine(manager, core=core, pages=128, arguments={"disaggregation_mode": "prefill"})
+    worker.fail(worker.admit("failed", tokens_of(2, 330)), acknowledged=PREFILL_RANKS)
+    aborted = worker.deliver(worker.admit("aborted", tokens_of(3, 330)))
+    worker.begin(aborted)
+    worker.abort(aborted)
+    finished = worker.deliver(worker.admit("finished", tokens_of(1, 330)))
+    worker.begin(finished)
+    worker.generate(finished, tokens_of(4, 70))
+    answered = [*finished.origin_input_ids, *finished.output_ids]
+    assert not of.cache.linker.pending_offloads, "something is saved before its request has ended"
+    worker.finish(finished)
+    clean(of)
+    whole = (len(answered) - 1) // PAGE * PAGE
+    _serve(prefill, Request("next turn", [*answered, *tokens_of(5, 40)]), whole)
+    for seed in (2, 3):
+        _serve(prefill, Request(f"again {seed}", tokens_of(seed, 330)), 0)
+    worker.fail(worker.admit("lost", tokens_of(6, 330)), acknowledged=PREFILL_RANKS - 1)
+    late = worker.deliver(worker.admit("late", tokens_of(7, 330)))
+    worker.begin(late)
+    worker.finish(late)
+    clean(of)
+    _serve(prefill, Request("again", tokens_of(7, 330)), 0)
+    clean(prefill)
+    return Outcome("what has finished; nothing of an abort or a failed transfer, nor after one that was lost", 25)
 
 
 @_scenario("an engine of another kind with the same hashes on the same Manager")

@@ -34,6 +34,8 @@ SMALL = Model(layers=4, hidden=128, heads=4, kv_heads=2, head=64, vocabulary=102
 _NEIGHBOUR = "no cache, saves without end of an idle engine beside it"
 
 PARTS = ("correct", "beside", "first-token", "decode", "throughput", "restart")
+RANKS_PARTS = ("answers", "first-token", "throughput")
+"""Parts that look into no rank's process."""
 
 
 class Trial:
@@ -75,7 +77,8 @@ class Trial:
     def _settings(self, arguments: argparse.Namespace) -> Settings:
         if self._small:
             return Settings(
-                self._bench.model("model", self._model), blocks=256, longest=2048, async_scheduling=True)
+                self._bench.model("model", self._model), blocks=256, longest=2048, async_scheduling=True,
+                ranks=arguments.ranks)
         options: dict[str, object] = {
             "load_format": "dummy",
             # Beside other engines, nobody's free memory says anything.
@@ -83,11 +86,15 @@ class Trial:
             "gpu_memory_utilization": 0.15,
             "enforce_eager": arguments.eager,
         }
+        if arguments.ranks > 1:
+            # Ranks that share one GPU's memory, or none with a way between their GPUs, have no use for it.
+            options["disable_custom_all_reduce"] = True
         if not arguments.eager:
             options["compilation_config"] = json.loads(arguments.compilation)
         return Settings(
             self._bench.configuration("model", self._model), blocks=arguments.blocks, block_tokens=self._block,
-            dtype="bfloat16", longest=33_792, batched_tokens=8192, requests=64, async_scheduling=True, options=options)
+            dtype="bfloat16", longest=33_792, batched_tokens=8192, requests=64, async_scheduling=True,
+            ranks=arguments.ranks, options=options)
 
     @property
     def _block_bytes(self) -> int:
@@ -98,7 +105,7 @@ class Trial:
         failed = []
         does: dict[str, Callable[[], None]] = {
             "correct": self.correct, "beside": self.beside, "first-token": self.first_token, "decode": self.decode,
-            "throughput": self.throughput, "restart": self.restart,
+            "throughput": self.throughput, "restart": self.restart, "answers": self.answers,
         }
         for part in parts:
             began = time.monotonic()
@@ -140,6 +147,31 @@ class Trial:
         print(f"| other values in the engine's pages (control) | differ, as they must | | |", flush=True)
         self._print_replays(node, "graphs replayed in these")
         self._batches(alone, node)
+
+    def answers(self) -> None:
+        """Tokens are those of the engine alone, and bytes were loaded for them, whatever its ranks."""
+        alone, node = self.engines["alone"], self.engines["node"]
+        print("| scenario | tokens as of the engine alone | loaded bytes |")
+        print("|---|---:|---:|")
+        for length in (128, 512) if self._small else (515, 2048, 8192):
+            request = self._request(length + 5, 64)
+            cold, native = (alone.generate(request)[request.name] for _ in range(2))
+            whole = len(request.prompt) // self._block * self._block_bytes
+            for name, expected, bytes_loaded in (
+                ("cold", cold, 0), ("hit in the engine's own cache", native, 0), ("loaded", native, whole),
+                ("evicted under pressure, then loaded", native, whole),
+            ):
+                if name == "loaded":
+                    node.forget()
+                elif bytes_loaded:
+                    self._press(node)
+                node.counts()
+                found = node.generate(request)[request.name]
+                loaded = int(node.counts().connector.get("loaded_bytes", 0))
+                same = sum(one == other for one, other in zip(expected.tokens, found.tokens))
+                print(f"| {length + 5} tokens, {name} | {same} of {len(expected.tokens)} | {loaded:,} |", flush=True)
+                self._require(loaded == bytes_loaded, f"loaded {loaded} bytes, expected {bytes_loaded}")
+                node.settle()
 
     def _batches(self, alone: GpuEngine, node: GpuEngine) -> None:
         """Several requests at once, all cold or all hit. What is loaded arrives in other steps than what is cached."""
@@ -375,6 +407,9 @@ class Trial:
             kept = [using / without for without, using in zip(rates["alone"], rates["node"])]
             print(f"| {name} | {self._span(rates['alone'])} | {self._span(rates['node'])} | "
                   f"{statistics.median(kept):.2%} ({min(kept):.2%} to {max(kept):.2%}) |", flush=True)
+            if node.settings.ranks > 1:
+                # The calls of workers are in other processes.
+                continue
             steps, taken, inside = node.connector_time(*(self._request(prompt, tokens) for _ in range(count)))
             print(f"inside the connector's calls: {inside / steps * 1e6:,.0f} us of a step's "
                   f"{taken / steps * 1e6:,.0f} us", flush=True)
@@ -420,7 +455,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="gpu", description=__doc__)
     parser.add_argument("--path", action="append", required=True, help="a folder of OrbitKV's packages")
     parser.add_argument("--command", type=shlex.split, help="what starts orbitkv, if not the wheel's command")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--ranks", type=int, default=1, help="of tensor parallelism, each with a GPU of its own")
+    parser.add_argument("--parts", nargs="+", choices=sorted({*PARTS, *RANKS_PARTS}),
+                        help="by default all but 'answers', or with several ranks those that look into none")
     parser.add_argument("--engines", nargs="+", default=["alone", "node", "own", "offload"],
                         help="also settings of a GPU, as save-portion=8MiB,save-portions=1: like 'own', with these")
     parser.add_argument("--memory", type=Path, default=Path("/dev/shm"), help="a folder in memory")
@@ -439,6 +476,9 @@ def main() -> int:
     parser.add_argument("--logs", type=Path, help="where logs are kept")
     parser.add_argument("--small", action="store_true", help="a small model, as on a CPU")
     arguments = parser.parse_args()
+    arguments.parts = arguments.parts or (PARTS if arguments.ranks == 1 else RANKS_PARTS)
+    if arguments.ranks > 1 and not set(arguments.parts) <= set(RANKS_PARTS):
+        parser.error(f"with several ranks there are {', '.join(RANKS_PARTS)}, asked for {', '.join(arguments.parts)}")
     with (
         tempfile.TemporaryDirectory(prefix="orbitkv-gpu-", ignore_cleanup_errors=True) as folder,
         tempfile.TemporaryDirectory(prefix="okv-", dir=arguments.memory, ignore_cleanup_errors=True) as memory,

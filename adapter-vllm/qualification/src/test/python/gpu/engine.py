@@ -20,6 +20,30 @@ class Replays:
     beside_saves: int = 0
 
 
+def fill_weights(wrapper: Any) -> None:
+    """Makes a rank's weights: dummy ones are about zero, and answers would not depend on prompts.
+
+    As those of ``qualification.model``.
+    """
+    import torch
+
+    worker = wrapper.worker
+    for name, weight in sorted(worker.model_runner.model.named_parameters()):
+        seed = zlib.crc32(name.encode()) + int(worker.rank)
+        generator = torch.Generator(device=weight.device).manual_seed(seed)
+        if name.endswith("norm.weight"):
+            weight.data.fill_(1.5 if name.endswith(("q_norm.weight", "k_norm.weight")) else 1.0)
+            continue
+        gain = 1.0
+        if "embed_tokens" in name:
+            gain = float(weight.shape[1]) ** 0.5
+        elif "lm_head" in name:
+            gain = 4.0
+        elif "o_proj" in name or "down_proj" in name:
+            gain = 2.0
+        weight.data.normal_(0, gain / float(weight.shape[-1]) ** 0.5, generator=generator)
+
+
 class GpuServed(Served):
     """An engine whose dummy weights are random numbers of its own making, the same in each start."""
 
@@ -29,7 +53,7 @@ class GpuServed(Served):
         self._count_replays()
         super().__init__(settings)
         if settings.options.get("load_format") == "dummy":
-            self._fill_weights()
+            self._core.model_executor.collective_rpc(fill_weights)
 
     # What is counted.
 
@@ -65,24 +89,6 @@ class GpuServed(Served):
 
     def _runner(self) -> Any:
         return self._core.model_executor.driver_worker.worker.model_runner
-
-    def _fill_weights(self) -> None:
-        """Dummy weights are about zero, and answers would not depend on prompts: those of ``qualification.model``."""
-        import torch
-
-        for name, weight in sorted(self._runner().model.named_parameters()):
-            generator = torch.Generator(device=weight.device).manual_seed(zlib.crc32(name.encode()))
-            if name.endswith("norm.weight"):
-                weight.data.fill_(1.5 if name.endswith(("q_norm.weight", "k_norm.weight")) else 1.0)
-                continue
-            gain = 1.0
-            if "embed_tokens" in name:
-                gain = float(weight.shape[1]) ** 0.5
-            elif "lm_head" in name:
-                gain = 4.0
-            elif "o_proj" in name or "down_proj" in name:
-                gain = 2.0
-            weight.data.normal_(0, gain / float(weight.shape[-1]) ** 0.5, generator=generator)
 
     def facts(self) -> dict[str, str]:
         """What the engine is."""

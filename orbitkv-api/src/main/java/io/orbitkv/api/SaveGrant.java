@@ -27,6 +27,9 @@ public interface SaveGrant extends AutoCloseable {
   /** Returns how many blocks the cache wants. */
   int wanted();
 
+  /** Returns how many of the blocks asked for are stored already, for everybody to find. */
+  int stored();
+
   /**
    * Returns the room for a wanted block's shard, writable until the grant ends.
    *

@@ -11,8 +11,6 @@ import io.orbitkv.cli.terminal.Terminal;
 import io.orbitkv.core.Backends;
 import io.orbitkv.core.EmbeddedCache;
 import io.orbitkv.core.agent.AdapterOptions;
-import io.orbitkv.core.agent.Agent;
-import io.orbitkv.core.agent.AgentOptions;
 import io.orbitkv.core.agent.CacheLink;
 import io.orbitkv.core.agent.EngineAdapter;
 import io.orbitkv.core.agent.ManagerLink;
@@ -47,8 +45,9 @@ final class AgentCommand implements Callable<Integer> {
   private final Terminal terminal;
 
   @Option(names = "--socket", required = true, paramLabel = "PATH",
-      description = "Where the engine worker finds it: in a folder of this user alone, made if it is missing.")
-  private Path socket;
+      description = "Where the engine worker finds it: in a folder of this user alone, made if it is missing. May be "
+          + "given again, for a worker with several pools of pages: each pool is served at one of its own.")
+  private List<Path> sockets;
 
   @ArgGroup(multiplicity = "1")
   private CacheChoice cache;
@@ -190,10 +189,10 @@ final class AgentCommand implements Callable<Integer> {
   private void serve(
       Device opened, CacheLink link, Optional<EngineAdapter> adapter, String described, StopSignal signal)
       throws InterruptedException {
-    try (Agent agent = Agent.start(new AgentOptions(socket, opened, link));
+    try (Agents agents = Agents.start(sockets, opened, link);
         SchedulerEndpoint scheduler =
             adapter.map(of -> of.open(new AdapterOptions(engine.socket, link, engine.state))).orElse(null)) {
-      terminal.out().println("ready: " + agent.socket() + ", device " + device + ", " + described
+      terminal.out().println("ready: " + agents.describe() + ", device " + device + ", " + described
           + (scheduler == null ? "" : ", " + engine.name + " scheduler at " + scheduler.socket()));
       signal.await();
     }

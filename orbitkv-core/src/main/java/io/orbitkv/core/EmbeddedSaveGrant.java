@@ -44,6 +44,11 @@ final class EmbeddedSaveGrant implements SaveGrant {
   }
 
   @Override
+  public int stored() {
+    return save.stored();
+  }
+
+  @Override
   public MemorySegment shard(int block) {
     requireOpen();
     return cache.memory(save.shardAt(block), shardBytes);

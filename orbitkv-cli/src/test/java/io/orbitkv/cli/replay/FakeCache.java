@@ -251,6 +251,11 @@ public final class FakeCache implements Cache {
     }
 
     @Override
+    public int stored() {
+      return blocks() - wanted();
+    }
+
+    @Override
     public int wanted() {
       int wanted = 0;
       for (int block = fromBlock; block < toBlock; block++) {

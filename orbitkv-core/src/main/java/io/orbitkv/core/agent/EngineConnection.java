@@ -367,7 +367,7 @@ final class EngineConnection {
     boolean started = false;
     try {
       if (grant.wanted() == 0) {
-        return nothingSaved();
+        return new AgentReply.Started(0, grant.stored());
       }
       EngineSave begun = begin(save, grant);
       started = true;

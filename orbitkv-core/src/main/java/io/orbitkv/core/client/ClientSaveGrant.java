@@ -39,7 +39,12 @@ final class ClientSaveGrant implements SaveGrant {
     this(session, registration, granted.grant(), granted.shardsAt(), first, shardBytes);
   }
 
-  /** Returns a grant that wants none of the blocks. */
+  /** Returns a grant of a Manager that wants none of the blocks. */
+  static ClientSaveGrant nothing(Reply.Granted granted, int first) {
+    return new ClientSaveGrant(null, null, 0, granted.shardsAt(), first, 0);
+  }
+
+  /** Returns a grant that wants none of the blocks, of which nobody knows whether they are stored. */
   static ClientSaveGrant unwanted(int from, int to) {
     long[] nowhere = new long[to - from];
     Arrays.fill(nowhere, Protocol.UNWANTED);
@@ -58,16 +63,25 @@ final class ClientSaveGrant implements SaveGrant {
 
   @Override
   public boolean wants(int block) {
-    return block >= first && block - first < shardsAt.length && shardsAt[block - first] != Protocol.UNWANTED;
+    return block >= first && block - first < shardsAt.length && shardsAt[block - first] >= 0;
   }
 
   @Override
   public int wanted() {
     int wanted = 0;
     for (long at : shardsAt) {
-      wanted += at == Protocol.UNWANTED ? 0 : 1;
+      wanted += at >= 0 ? 1 : 0;
     }
     return wanted;
+  }
+
+  @Override
+  public int stored() {
+    int stored = 0;
+    for (long at : shardsAt) {
+      stored += at == Protocol.STORED ? 1 : 0;
+    }
+    return stored;
   }
 
   @Override

@@ -230,7 +230,7 @@ final class ClientSession implements Session {
           .call(new Request.Reserve(registration.generation(), rank, chain, fromBlock, toBlock));
       switch (reply) {
         case Reply.Granted grant when grant.grant() == 0 -> {
-          return ClientSaveGrant.unwanted(fromBlock, toBlock);
+          return ClientSaveGrant.nothing(grant, fromBlock);
         }
         case Reply.Granted grant -> {
           granted = true;

@@ -10,15 +10,17 @@ public final class CoreSave {
   final int rank;
   private final int first;
   private final int wanted;
+  private final boolean[] stored;
   /** A fill for each block asked for, null where the block is not wanted. */
   final Arrivals.Fill[] fills;
   SaveState state = SaveState.GRANTED;
 
-  CoreSave(CoreSession session, int rank, int first, Arrivals.Fill[] fills) {
+  CoreSave(CoreSession session, int rank, int first, Arrivals.Fill[] fills, boolean[] stored) {
     this.session = session;
     this.rank = rank;
     this.first = first;
     this.fills = fills;
+    this.stored = stored;
     int count = 0;
     for (Arrivals.Fill fill : fills) {
       count += fill == null ? 0 : 1;
@@ -39,6 +41,20 @@ public final class CoreSave {
   /** Returns how many blocks are wanted. */
   public int wanted() {
     return wanted;
+  }
+
+  /** Returns how many of the blocks are stored already. */
+  public int stored() {
+    int count = 0;
+    for (boolean is : stored) {
+      count += is ? 1 : 0;
+    }
+    return count;
+  }
+
+  /** Returns whether a block is stored already, for everybody to find. */
+  public boolean isStored(int block) {
+    return block >= first && block - first < stored.length && stored[block - first];
   }
 
   /** Returns the bytes of memory of the wanted blocks, which ranks that save the same blocks share. */

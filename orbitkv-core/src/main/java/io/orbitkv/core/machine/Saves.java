@@ -29,19 +29,21 @@ final class Saves {
 
   CoreSave reserve(CoreSession session, int rank, PrefixChain chain, int from, int to) {
     Arrivals.Fill[] fills = new Arrivals.Fill[to - from];
+    boolean[] stored = new boolean[to - from];
     if (session.saves.size() < limits.savesPerSession()) {
-      grant(session, rank, chain, from, fills);
+      grant(session, rank, chain, from, fills, stored);
     } else {
       counters.faults(Fault.SAVE_BUSY, fills.length);
     }
-    CoreSave save = new CoreSave(session, rank, from, fills);
+    CoreSave save = new CoreSave(session, rank, from, fills, stored);
     if (save.wanted() > 0) {
       session.saves.add(save);
     }
     return save;
   }
 
-  private void grant(CoreSession session, int rank, PrefixChain chain, int from, Arrivals.Fill[] fills) {
+  private void grant(
+      CoreSession session, int rank, PrefixChain chain, int from, Arrivals.Fill[] fills, boolean[] stored) {
     Scope scope = session.scope;
     int parent = BlockTable.NONE;
     if (from > 0 && fills.length > 0) {
@@ -79,6 +81,7 @@ final class Saves {
         fills[i].grant(rank);
       } else {
         Arrivals.Fill fill = arrivals.fill(row);
+        stored[i] = fill == null;
         if (fill != null && fill.grant(rank)) {
           fills[i] = fill;
         }

@@ -461,15 +461,13 @@ final class Conversation {
       }
       CoreSave save = manager.core().reserve(
           generation.session(), reserve.rank(), reserve.chain(), reserve.from(), reserve.to());
-      if (save.wanted() == 0) {
-        return unwanted(reserve);
-      }
       long[] shardsAt = new long[save.blocks()];
       for (int i = 0; i < shardsAt.length; i++) {
         int block = save.first() + i;
-        shardsAt[i] = save.wants(block) ? save.shardAt(block) : Protocol.UNWANTED;
+        shardsAt[i] = save.wants(block) ? save.shardAt(block)
+            : save.isStored(block) ? Protocol.STORED : Protocol.UNWANTED;
       }
-      return granted(new Grant.Save(member, save), shardsAt);
+      return save.wanted() == 0 ? new Reply.Granted(0, shardsAt) : granted(new Grant.Save(member, save), shardsAt);
     });
   }
 

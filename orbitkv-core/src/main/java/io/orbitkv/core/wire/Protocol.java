@@ -25,8 +25,11 @@ public final class Protocol {
   /** The member that is every rank and the scheduler too, as a process that serves a whole instance. */
   public static final int ALL_RANKS = -2;
 
-  /** In {@link Reply.Granted}: this block need not be saved. */
+  /** In {@link Reply.Granted}: this block need not be saved, whether or not it is stored. */
   public static final long UNWANTED = -1;
+
+  /** In {@link Reply.Granted}: this block is stored already, for everybody to find. */
+  public static final long STORED = -2;
 
   private static final int PROBE_TOKENS = 64;
   private static final int PROBE_BLOCK_TOKENS = 16;

@@ -85,7 +85,7 @@ public sealed interface Reply {
    *
    * @param grant its number; zero for a save that wants nothing and has nothing to end
    * @param shardsAt where in the arena each block's shard lies, in bytes, in the order of the chain; {@link
-   *     Protocol#UNWANTED} for a block that need not be saved
+   *     Protocol#UNWANTED} or {@link Protocol#STORED} for a block that need not be saved
    */
   record Granted(long grant, long[] shardsAt) implements Reply {}
 

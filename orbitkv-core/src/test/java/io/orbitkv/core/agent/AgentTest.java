@@ -106,10 +106,11 @@ class AgentTest {
   }
 
   @Test
-  void storedBlocks_areNotCopiedAgain() throws IOException {
+  void storedBlocks_areCountedAndNotCopiedAgain() throws IOException {
     try (FakeEngine engine = FakeEngine.open(agent, folder)) {
       engine.store(chain, 5, 0, 1, 2, 3);
-      assertThat(engine.save(chain, 0, 0, 1, 2, 3)).isEqualTo(new AgentReply.Started(0, 0));
+      assertThat(engine.save(chain, 0, 0, 1, 2, 3)).isEqualTo(new AgentReply.Started(0, 4));
+      assertThat(engine.save(chain, 1, 1, 2)).isEqualTo(new AgentReply.Started(0, 2));
       assertThat(engine.save(FakeEngine.chain(1, 6), 2, 2, 3, 4, 5).blocks()).isEqualTo(2);
     }
   }

@@ -58,6 +58,7 @@ class SavesTest {
       bench.fill(save, 0, CHAIN);
       CoreSave again = bench.core.reserve(session, 0, CHAIN, 0, 4);
       assertThat(again.wanted()).isZero();
+      assertThat(again.stored()).isEqualTo(4);
       assertThat(bench.core.grants()).as("a save that wants nothing holds nothing").isZero();
       assertThat(bench.fill(again, 0, CHAIN)).isZero();
     }
@@ -68,7 +69,9 @@ class SavesTest {
     try (CoreBench bench = CoreBench.ofMemory(8)) {
       CoreSession session = bench.attach(0, 2);
       CoreSave save = bench.core.reserve(session, 0, CHAIN, 0, 4);
-      assertThat(bench.core.reserve(session, 0, CHAIN, 0, 4).wanted()).as("of another request").isZero();
+      CoreSave again = bench.core.reserve(session, 0, CHAIN, 0, 4);
+      assertThat(again.wanted()).as("of another request").isZero();
+      assertThat(again.stored()).as("they may still be aborted").isZero();
       assertThat(bench.core.reserve(bench.attach(0, 2), 0, CHAIN, 0, 4).wanted()).as("of another instance").isZero();
       assertThat(bench.core.reserve(session, 1, CHAIN, 0, 4).wanted()).as("of another rank").isEqualTo(4);
       assertThat(save.wanted()).isEqualTo(4);

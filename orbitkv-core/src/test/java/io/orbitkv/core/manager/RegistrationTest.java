@@ -59,6 +59,7 @@ class RegistrationTest {
       assertThat(bench.manager.status().instances()).extracting(InstanceStatus::state).containsExactly("open");
       first.save(0, CHAIN);
       second.save(1, CHAIN);
+      assertThat(((Reply.Granted) first.reserve(0, CHAIN)).shardsAt()).containsOnly(Protocol.STORED);
       Reply.Answered hit = scheduler.hit(1, CHAIN);
       assertThat(hit.dramBlocks()).isEqualTo(3);
       long[] one = ((Reply.Granted) first.restore(hit.lease(), 0)).shardsAt();

@@ -3,6 +3,7 @@ package io.orbitkv.adapter.sglang.protocol;
 import io.orbitkv.api.Digest;
 import io.orbitkv.core.wire.Reply;
 import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -57,8 +58,21 @@ public sealed interface LinkerReply {
    * @param standing how it stands
    * @param blocks with a hit, how many blocks behind the engine's own can be restored; else 0
    * @param lease with a hit, the lease by which each rank loads; else 0
+   * @param window with a hit, the leases of the last of these blocks in the layers with a sliding window: one a block,
+   *     as many as those layers look back on behind the engine's own; else none
    */
-  record Matched(Standing standing, int blocks, long lease) implements LinkerReply {}
+  record Matched(Standing standing, int blocks, long lease, List<Long> window) implements LinkerReply {
+
+    /** Copies the list. */
+    public Matched {
+      window = List.copyOf(window);
+    }
+
+    /** Of a model without sliding windows, or without a hit. */
+    public Matched(Standing standing, int blocks, long lease) {
+      this(standing, blocks, lease, List.of());
+    }
+  }
 
   /** Answers {@link LinkerRequest.GiveUp}. */
   record Done() implements LinkerReply {}

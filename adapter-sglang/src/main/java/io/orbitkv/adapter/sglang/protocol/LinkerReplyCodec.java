@@ -4,6 +4,8 @@ import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.PackReader;
 import io.orbitkv.core.wire.PackWriter;
 import io.orbitkv.core.wire.Reply;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -47,10 +49,12 @@ public final class LinkerReplyCodec {
         out.bool(attached.attached());
       }
       case LinkerReply.Matched matched -> {
-        out.message(6, 3);
+        out.message(6, 4);
         out.constant(matched.standing());
         out.int64(matched.blocks());
         out.int64(matched.lease());
+        out.array(matched.window().size());
+        matched.window().forEach(out::int64);
       }
       case LinkerReply.Done _ -> out.message(7, 0);
       case LinkerReply.Counted counted -> {
@@ -89,8 +93,9 @@ public final class LinkerReplyCodec {
         yield new LinkerReply.Attached(in.bool("attached"));
       }
       case 6 -> {
-        in.message("Matched", 3);
-        yield new LinkerReply.Matched(in.constant("standing", STANDINGS), in.int32("blocks"), in.int64("lease"));
+        in.message("Matched", 4);
+        yield new LinkerReply.Matched(
+            in.constant("standing", STANDINGS), in.int32("blocks"), in.int64("lease"), leases(in));
       }
       case 7 -> {
         in.message("Done", 0);
@@ -104,6 +109,14 @@ public final class LinkerReplyCodec {
     };
     in.end();
     return reply;
+  }
+
+  private static List<Long> leases(PackReader in) throws MalformedException {
+    List<Long> leases = new ArrayList<>();
+    for (int left = in.array("window"); left > 0; left--) {
+      leases.add(in.int64("window"));
+    }
+    return leases;
   }
 
   private static Map<String, Long> values(PackReader in) throws MalformedException {

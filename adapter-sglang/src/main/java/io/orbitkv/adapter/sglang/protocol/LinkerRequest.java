@@ -51,9 +51,15 @@ public sealed interface LinkerRequest {
    * @param shardBytes bytes of a rank's shard of one block
    * @param blockTokens tokens of one block
    * @param pendingMillis how long a request may wait while the SSD is read; 0 for not at all
+   * @param windowBlocks how many blocks the layers with a sliding window look back on; 0 for a model without any, and
+   *     then the three that follow are empty
+   * @param windowInstance the name of the instance that keeps those layers' shards
+   * @param windowNamespace what its bytes mean
+   * @param windowShardBytes bytes of a rank's shard of one block of it
    */
   record Attach(String instance, long incarnation, Digest namespace, int rank, int ranks, int shardBytes,
-      int blockTokens, int pendingMillis) implements LinkerRequest {}
+      int blockTokens, int pendingMillis, int windowBlocks, String windowInstance, Optional<Digest> windowNamespace,
+      int windowShardBytes) implements LinkerRequest {}
 
   /**
    * Asks what can be restored for a request, and is asked again in every pass in which the request waits. From now on

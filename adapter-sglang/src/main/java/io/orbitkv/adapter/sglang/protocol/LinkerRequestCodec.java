@@ -39,7 +39,7 @@ public final class LinkerRequestCodec {
         }
       }
       case LinkerRequest.Attach attach -> {
-        out.message(3, 8);
+        out.message(3, 12);
         out.text(attach.instance());
         out.int64(attach.incarnation());
         out.digest(attach.namespace());
@@ -48,6 +48,10 @@ public final class LinkerRequestCodec {
         out.int64(attach.shardBytes());
         out.int64(attach.blockTokens());
         out.int64(attach.pendingMillis());
+        out.int64(attach.windowBlocks());
+        out.text(attach.windowInstance());
+        out.chain(PrefixChain.of(attach.windowNamespace().stream().toList()));
+        out.int64(attach.windowShardBytes());
       }
       case LinkerRequest.Lookup lookup -> {
         out.message(4, 4);
@@ -77,13 +81,14 @@ public final class LinkerRequestCodec {
       case 2 -> {
         in.message("Identify", 4);
         yield new LinkerRequest.Identify(
-            in.text("modelPath"), asserted(in), paths(in), facts(in));
+            in.text("modelPath"), hashOrNone(in, "Identify", "assertedDigest"), paths(in), facts(in));
       }
       case 3 -> {
-        in.message("Attach", 8);
+        in.message("Attach", 12);
         yield new LinkerRequest.Attach(in.text("instance"), in.int64("incarnation"), in.digest("namespace"),
             in.int32("rank"), in.int32("ranks"), in.int32("shardBytes"), in.int32("blockTokens"),
-            in.int32("pendingMillis"));
+            in.int32("pendingMillis"), in.int32("windowBlocks"), in.text("windowInstance"),
+            hashOrNone(in, "Attach", "windowNamespace"), in.int32("windowShardBytes"));
       }
       case 4 -> {
         in.message("Lookup", 4);
@@ -104,10 +109,10 @@ public final class LinkerRequestCodec {
     return request;
   }
 
-  private static Optional<Digest> asserted(PackReader in) throws MalformedException {
-    PrefixChain given = in.chain("assertedDigest");
+  private static Optional<Digest> hashOrNone(PackReader in, String message, String field) throws MalformedException {
+    PrefixChain given = in.chain(field);
     if (given.blocks() > 1) {
-      throw new MalformedException("Identify.assertedDigest: expected 32 bytes or none, found "
+      throw new MalformedException(message + "." + field + ": expected 32 bytes or none, found "
           + given.blocks() * Digest.BYTES);
     }
     return given.blocks() == 0 ? Optional.empty() : Optional.of(given.hash(0));

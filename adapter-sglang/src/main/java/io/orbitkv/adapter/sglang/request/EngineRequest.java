@@ -6,26 +6,41 @@ import io.orbitkv.api.PrefixChain;
 import io.orbitkv.core.lookup.Finding;
 import io.orbitkv.core.lookup.Hold;
 import io.orbitkv.core.lookup.Question;
-import io.orbitkv.core.lookup.Questions;
 import java.util.BitSet;
 
 /** One chain that some ranks ask about for one request, and what was found. Used by one thread at a time. */
 final class EngineRequest {
 
   private final PrefixChain chain;
+  private final Asker asker;
   private final BitSet interested = new BitSet();
   private RequestState state = RequestState.ASKING;
   private Question question;
   private Hold hold;
+  private int ownBlocks;
   private long askedNanos;
   private long missedNanos;
   private long renewedNanos;
 
+  /** Who asks the cache. */
+  @FunctionalInterface
+  interface Asker {
+
+    /** Asks what can be restored of a chain behind the engine's own blocks. */
+    Question ask(PrefixChain chain, int ownBlocks);
+  }
+
   /** Asks. */
-  EngineRequest(PrefixChain chain, Questions questions, long now) {
+  EngineRequest(PrefixChain chain, int ownBlocks, Asker asker, long now) {
     this.chain = chain;
-    this.question = questions.ask(chain);
-    this.askedNanos = now;
+    this.asker = asker;
+    begin(ownBlocks, now);
+  }
+
+  private void begin(int own, long now) {
+    question = asker.ask(chain, own);
+    ownBlocks = own;
+    askedNanos = now;
   }
 
   RequestState state() {
@@ -38,6 +53,11 @@ final class EngineRequest {
 
   boolean isOf(Digest last) {
     return chain.hash(chain.blocks() - 1).equals(last);
+  }
+
+  /** Returns how many blocks the engine had itself when the cache was asked. */
+  int ownBlocks() {
+    return ownBlocks;
   }
 
   /** A rank asks, now. */
@@ -71,10 +91,9 @@ final class EngineRequest {
     return hold;
   }
 
-  void ask(Questions questions, long now) {
+  void ask(int own, long now) {
     state = state.on(Event.ASK);
-    question = questions.ask(chain);
-    askedNanos = now;
+    begin(own, now);
   }
 
   Finding look() {

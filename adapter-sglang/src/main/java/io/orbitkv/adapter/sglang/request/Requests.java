@@ -3,13 +3,17 @@ package io.orbitkv.adapter.sglang.request;
 import io.orbitkv.adapter.sglang.protocol.LinkerReply.Matched;
 import io.orbitkv.adapter.sglang.protocol.LinkerReply.Standing;
 import io.orbitkv.adapter.sglang.protocol.LinkerRequest;
+import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.core.lookup.Finding;
 import io.orbitkv.core.lookup.Hold;
+import io.orbitkv.core.lookup.Question;
 import io.orbitkv.core.lookup.Questions;
-import java.util.Iterator;
 import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
@@ -46,6 +50,7 @@ public final class Requests implements AutoCloseable {
   private static final Matched UNKNOWN = new Matched(Standing.UNKNOWN, 0, 0);
 
   private final Questions questions;
+  private final Optional<SlidingWindow> window;
   private final long pendingNanos;
   private final LongSupplier clock;
   private final Tally tally = new Tally();
@@ -58,11 +63,13 @@ public final class Requests implements AutoCloseable {
    * Holds nothing yet.
    *
    * @param questions asks the cache; used by one thread at a time
+   * @param window what must be there beside a prefix, of a model with sliding windows
    * @param pendingNanos how long a request may wait for the SSD
    * @param clock nanoseconds, as {@link System#nanoTime}
    */
-  public Requests(Questions questions, long pendingNanos, LongSupplier clock) {
+  public Requests(Questions questions, Optional<SlidingWindow> window, long pendingNanos, LongSupplier clock) {
     this.questions = questions;
+    this.window = window;
     this.pendingNanos = pendingNanos;
     this.clock = clock;
     this.sweptNanos = clock.getAsLong();
@@ -87,8 +94,8 @@ public final class Requests implements AutoCloseable {
     long now = clock.getAsLong();
     expire(now);
     EngineRequest request = requests.get(lookup.request());
-    if (request != null && !request.isOf(lookup.last())) {
-      // It has another tail, so what was found for it before is of no use to any rank.
+    if (request != null && !(request.isOf(lookup.last()) && isEnough(request, lookup.ownBlocks()))) {
+      // It has another tail, or less of its own, so what was found for it before is of no use to any rank.
       requests.remove(lookup.request());
       end(request);
       request = null;
@@ -101,7 +108,7 @@ public final class Requests implements AutoCloseable {
         tally.add(Tally.Count.TABLE_FULL, 1);
         return NONE;
       }
-      request = new EngineRequest(lookup.chain(), questions, now);
+      request = new EngineRequest(lookup.chain(), lookup.ownBlocks(), this::ask, now);
       hashes += blocks;
       tally.add(Tally.Count.QUERIES, 1);
       requests.put(lookup.request(), request);
@@ -116,6 +123,16 @@ public final class Requests implements AutoCloseable {
     return answer;
   }
 
+  private Question ask(PrefixChain chain, int ownBlocks) {
+    Question prefix = questions.ask(chain);
+    return window.<Question>map(of -> new WindowedQuestion(chain, ownBlocks, prefix, of)).orElse(prefix);
+  }
+
+  /** Of the window, only blocks behind the engine's own are held. When it loses some of those, more are needed. */
+  private boolean isEnough(EngineRequest request, int ownBlocks) {
+    return window.isEmpty() || request.state() == RequestState.MISSED || ownBlocks >= request.ownBlocks();
+  }
+
   private Matched answer(EngineRequest request, int ownBlocks, long now) {
     return switch (request.state()) {
       case HELD -> held(request, ownBlocks);
@@ -124,7 +141,7 @@ public final class Requests implements AutoCloseable {
         if (request.missedNanos(now) < MISS_NANOS) {
           yield NONE;
         }
-        request.ask(questions, now);
+        request.ask(ownBlocks, now);
         tally.add(Tally.Count.QUERIES, 1);
         yield look(request, ownBlocks, now);
       }
@@ -149,6 +166,9 @@ public final class Requests implements AutoCloseable {
         request.hold(held.hold());
         tally.add(Tally.Count.HITS, 1);
         tally.add(Tally.Count.HIT_BLOCKS, held.hold().blocks());
+        if (held.hold() instanceof WindowedHold windowed) {
+          tally.add(Tally.Count.CUT_BLOCKS, windowed.cutBlocks());
+        }
         yield held(request, ownBlocks);
       }
       case Finding.Nothing nothing -> {
@@ -162,7 +182,11 @@ public final class Requests implements AutoCloseable {
   private static Matched held(EngineRequest request, int ownBlocks) {
     Hold hold = request.hold();
     int behind = hold.blocks() - ownBlocks;
-    return behind > 0 ? new Matched(Standing.HIT, behind, hold.lease()) : NONE;
+    if (behind <= 0) {
+      return NONE;
+    }
+    List<Long> leases = hold instanceof WindowedHold windowed ? windowed.window(ownBlocks) : List.of();
+    return new Matched(Standing.HIT, behind, hold.lease(), leases);
   }
 
   /** A rank is not interested any more. A lease of an earlier attempt of the request is not taken for this one's. */

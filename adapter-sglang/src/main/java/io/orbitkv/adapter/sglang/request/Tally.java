@@ -14,6 +14,8 @@ final class Tally {
     /** Those of them of which leading blocks were leased. */
     HITS,
     HIT_BLOCKS,
+    /** Blocks behind a hit that are stored, and that no whole sliding window ends at. */
+    CUT_BLOCKS,
     /** Lookups that were answered with a wait. */
     PENDING_ANSWERS,
     /** Leases and questions whose ranks did not ask again or give up in time. */

@@ -4,25 +4,31 @@ import io.orbitkv.adapter.sglang.protocol.LinkerConnection;
 import io.orbitkv.adapter.sglang.protocol.LinkerProtocol;
 import io.orbitkv.adapter.sglang.protocol.LinkerReply;
 import io.orbitkv.adapter.sglang.protocol.LinkerRequest;
+import io.orbitkv.adapter.sglang.request.SlidingWindow;
+import io.orbitkv.api.Digest;
 import io.orbitkv.api.Namespace;
 import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.SessionSpec;
 import io.orbitkv.api.ShardLayout;
 import io.orbitkv.core.adapter.Conversations;
+import io.orbitkv.core.adapter.ServedRelease;
 import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.identity.EngineStatement;
 import io.orbitkv.core.identity.Identities;
 import io.orbitkv.core.wire.MalformedException;
-import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /** One rank's connection, from its first word until nothing is held for it. */
 final class Conversation implements Conversations.Conversation {
+
+  private static final ServedRelease SERVED =
+      new ServedRelease("SGLang", LinkerProtocol.ENGINE_VERSION, "linker", LinkerProtocol.VERSION);
 
   /** A Manager that listens takes a member in less; for another one, the rank asks again. */
   private static final Duration ATTACH_LIMIT = Duration.ofMillis(20);
@@ -85,26 +91,9 @@ final class Conversation implements Conversations.Conversation {
 
   private LinkerReply greet(LinkerRequest.Hello hello) {
     require(engineVersion == null, "Hello", "nothing");
-    if (hello.protocol() != LinkerProtocol.VERSION) {
-      throw new RefusedException(hello.software() + " speaks version " + hello.protocol()
-          + " of the linker's protocol, " + Software.name() + " version " + LinkerProtocol.VERSION
-          + "; use one release of both");
-    }
-    if (!isServed(hello.engineVersion())) {
-      throw new RefusedException("SGLang is " + hello.engineVersion() + ", and " + Software.name() + " serves "
-          + LinkerProtocol.ENGINE_VERSION + "; install that release, or one of OrbitKV that serves yours");
-    }
-    if (!hello.probe().equals(Protocol.probe())) {
-      throw new RefusedException(hello.software() + " hashes the probe's chain to " + hello.probe() + ", "
-          + Software.name() + " to " + Protocol.probe() + ": they would not name the same blocks");
-    }
+    SERVED.require(hello.protocol(), hello.software(), hello.engineVersion(), hello.probe());
     engineVersion = hello.engineVersion();
     return new LinkerReply.Welcome(LinkerProtocol.VERSION, Software.name(), ProcessHandle.current().pid());
-  }
-
-  /** A build of the release for one kind of machine has that behind a plus sign. */
-  private static boolean isServed(String version) {
-    return version.equals(LinkerProtocol.ENGINE_VERSION) || version.startsWith(LinkerProtocol.ENGINE_VERSION + "+");
   }
 
   private LinkerReply identify(LinkerRequest.Identify identify) {
@@ -129,13 +118,33 @@ final class Conversation implements Conversations.Conversation {
         throw new RefusedException("Attach states rank " + attach.rank() + " of " + attach.ranks() + " and a wait of "
             + attach.pendingMillis() + " ms, expected a rank that there is and 0 ms or more");
       }
-      SessionSpec session = new SessionSpec(attach.instance(), new Namespace(attach.namespace()),
-          new ShardLayout(attach.ranks(), attach.shardBytes()), attach.blockTokens());
-      instance = endpoint.instance(session, new Membership(attach.incarnation(), Membership.SCHEDULER),
-          TimeUnit.MILLISECONDS.toNanos(attach.pendingMillis()));
+      instance = endpoint.instance(new Instance.Spec(
+          pages(attach, attach.instance(), attach.namespace(), attach.shardBytes()), window(attach),
+          new Membership(attach.incarnation(), Membership.SCHEDULER),
+          TimeUnit.MILLISECONDS.toNanos(attach.pendingMillis())));
       attached = attach;
     }
     return new LinkerReply.Attached(instance.attach(ATTACH_LIMIT));
+  }
+
+  private static Optional<Instance.WindowSpec> window(LinkerRequest.Attach attach) {
+    int blocks = attach.windowBlocks();
+    if (blocks == 0 && attach.windowNamespace().isEmpty()) {
+      return Optional.empty();
+    }
+    if (blocks < 1 || blocks > SlidingWindow.MAX_BLOCKS || attach.windowNamespace().isEmpty()
+        || attach.windowInstance().equals(attach.instance())) {
+      throw new RefusedException("Attach states a sliding window of " + blocks + " blocks in '"
+          + attach.windowInstance() + "', expected 1 to " + SlidingWindow.MAX_BLOCKS
+          + " in an instance and a namespace of their own; or 0, an empty name and no namespace");
+    }
+    return Optional.of(new Instance.WindowSpec(
+        pages(attach, attach.windowInstance(), attach.windowNamespace().get(), attach.windowShardBytes()), blocks));
+  }
+
+  private static SessionSpec pages(LinkerRequest.Attach attach, String instance, Digest namespace, int shardBytes) {
+    return new SessionSpec(
+        instance, new Namespace(namespace), new ShardLayout(attach.ranks(), shardBytes), attach.blockTokens());
   }
 
   private Instance attached(String request) {

@@ -1,12 +1,10 @@
 package io.orbitkv.adapter.sglang.serve;
 
 import io.orbitkv.adapter.sglang.protocol.LinkerConnection;
-import io.orbitkv.api.SessionSpec;
 import io.orbitkv.core.adapter.Conversations;
 import io.orbitkv.core.agent.AdapterOptions;
 import io.orbitkv.core.agent.FaultLog;
 import io.orbitkv.core.agent.SchedulerEndpoint;
-import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.identity.Identities;
 import io.orbitkv.core.lookup.CacheThread;
 import java.lang.System.Logger;
@@ -57,13 +55,13 @@ public final class SglangEndpoint implements SchedulerEndpoint {
   }
 
   /** Returns the instance that a rank states, and makes it if it is another than before. */
-  Instance instance(SessionSpec spec, Membership scheduler, long pendingNanos) {
+  Instance instance(Instance.Spec spec) {
     synchronized (lock) {
-      if (instance == null || !instance.isOf(spec, scheduler, pendingNanos)) {
+      if (instance == null || !instance.spec().equals(spec)) {
         if (instance != null) {
           instance.close();
         }
-        instance = new Instance(options.cache(), spec, scheduler, pendingNanos, cacheThread, faults);
+        instance = new Instance(options.cache(), spec, cacheThread, faults);
       }
       return instance;
     }

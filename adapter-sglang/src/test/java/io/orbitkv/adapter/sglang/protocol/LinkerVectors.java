@@ -25,8 +25,9 @@ final class LinkerVectors {
       new LinkerRequest.Identify(
           "/models/llama", Optional.of(Digest.sha256(new byte[] {1})), List.of(), List.of()),
       new LinkerRequest.Attach(
-          "llama", 0x1234_5678_9abc_def0L, Digest.sha256(new byte[] {2}), 1, 2, 1_048_576, 64, 1000),
-      new LinkerRequest.Attach("llama", -1, Digest.ZERO, 0, 1, 1, 1, 0),
+          "llama", 0x1234_5678_9abc_def0L, Digest.sha256(new byte[] {2}), 1, 2, 1_048_576, 64, 1000, 16,
+          "llama/window", Optional.of(Digest.sha256(new byte[] {3})), 2_097_152),
+      new LinkerRequest.Attach("llama", -1, Digest.ZERO, 0, 1, 1, 1, 0, 0, "", Optional.empty(), 0),
       new LinkerRequest.Lookup("7f3a", 2, chain(3).hash(2), chain(3)),
       new LinkerRequest.Lookup("7f3a", 0, chain(3).hash(2), chain(0)),
       new LinkerRequest.GiveUp("7f3a", 4_294_967_296L),
@@ -43,6 +44,7 @@ final class LinkerVectors {
       new LinkerReply.Matched(LinkerReply.Standing.NONE, 0, 0),
       new LinkerReply.Matched(LinkerReply.Standing.PENDING, 0, 0),
       new LinkerReply.Matched(LinkerReply.Standing.HIT, 64, 4_294_967_297L),
+      new LinkerReply.Matched(LinkerReply.Standing.HIT, 64, 7, List.of(8L, 4_294_967_298L)),
       new LinkerReply.Matched(LinkerReply.Standing.UNKNOWN, 0, 0),
       new LinkerReply.Done(),
       new LinkerReply.Counted(Map.of("hits", 3L, "hit_blocks", 4_294_967_296L)),

@@ -25,7 +25,7 @@ class ProtocolDocumentTest {
   private static final Pattern MESSAGE = Pattern.compile("(?m)^\\| \\d+ \\| `\\w+` \\| [^|]+ \\|");
 
   private static final Map<Class<?>, String> TYPES = Map.of(
-      long.class, "i64", int.class, "i32", boolean.class, "bool", String.class, "text", Digest.class, "hash",
+      long.class, "i64", Long.class, "i64", int.class, "i32", boolean.class, "bool", String.class, "text", Digest.class, "hash",
       PrefixChain.class, "chain", Optional.class, "hash or empty bin", Map.class, "map");
 
   private static String document() throws IOException {

@@ -9,6 +9,7 @@ import io.orbitkv.adapter.sglang.protocol.LinkerRequest.GiveUp;
 import io.orbitkv.adapter.sglang.protocol.LinkerRequest.Lookup;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.RefusedException;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -21,7 +22,7 @@ class RequestsTest {
 
   private final FakeQuestions cache = new FakeQuestions();
   private long now = 5;
-  private final Requests requests = new Requests(cache, PENDING_NANOS, () -> now);
+  private final Requests requests = new Requests(cache, Optional.empty(), PENDING_NANOS, () -> now);
 
   private static PrefixChain chain(int seed, int blocks) {
     return PrefixChain.ofTokens(IntStream.range(seed * 1000, seed * 1000 + blocks).toArray(), 1);

@@ -54,6 +54,7 @@ class SglangEndpointTest {
   private static final int SHARD_BYTES = 4096;
   private static final int BLOCK_TOKENS = 16;
   private static final long INCARNATION = 7;
+  private static final Digest WINDOW_NAMESPACE = Digest.sha256(new byte[] {1});
 
   @TempDir
   private Path folder;
@@ -64,6 +65,7 @@ class SglangEndpointTest {
   private SchedulerEndpoint endpoint;
   private final List<ManagerClient> clients = new ArrayList<>();
   private final List<Session> workers = new ArrayList<>();
+  private final List<Session> windowWorkers = new ArrayList<>();
   private Digest namespace;
 
   @BeforeEach
@@ -82,6 +84,7 @@ class SglangEndpointTest {
   @AfterEach
   void stop() throws IOException {
     workers.forEach(Session::close);
+    windowWorkers.forEach(Session::close);
     clients.forEach(ManagerClient::close);
     endpoint.close();
     link.close();
@@ -123,12 +126,23 @@ class SglangEndpointTest {
   }
 
   private LinkerRequest.Attach attach(int rank) {
-    return new LinkerRequest.Attach("engine", INCARNATION, namespace, rank, RANKS, SHARD_BYTES, BLOCK_TOKENS, 2000);
+    return new LinkerRequest.Attach("engine", INCARNATION, namespace, rank, RANKS, SHARD_BYTES, BLOCK_TOKENS, 2000, 0,
+        "", Optional.empty(), 0);
+  }
+
+  /** Of a model that has layers with a window of three blocks beside. */
+  private LinkerRequest.Attach attachWithWindow(int rank) {
+    return new LinkerRequest.Attach("engine", INCARNATION, namespace, rank, RANKS, SHARD_BYTES, BLOCK_TOKENS, 2000, 3,
+        "engine/window", Optional.of(WINDOW_NAMESPACE), SHARD_BYTES);
   }
 
   private LinkerConnection linker(int rank) throws IOException {
+    return linker(attach(rank));
+  }
+
+  private LinkerConnection linker(LinkerRequest.Attach attach) throws IOException {
     LinkerConnection linker = greeted();
-    while (!call(linker, attach(rank)).equals(new LinkerReply.Attached(true))) {
+    while (!call(linker, attach).equals(new LinkerReply.Attached(true))) {
       Thread.onSpinWait();
     }
     return linker;
@@ -136,9 +150,13 @@ class SglangEndpointTest {
 
   /** The workers of all ranks, as their agents attach them. */
   private void startWorkers() {
+    startWorkers("engine", namespace, workers);
+  }
+
+  private void startWorkers(String instance, Digest of, List<Session> started) {
     for (int rank = 0; rank < RANKS; rank++) {
       clients.add(ManagerClient.open(manager.socket()));
-      workers.add(clients.getLast().attach(new SessionSpec("engine", new Namespace(namespace),
+      started.add(clients.getLast().attach(new SessionSpec(instance, new Namespace(of),
           new ShardLayout(RANKS, SHARD_BYTES), BLOCK_TOKENS), new Membership(INCARNATION, rank)));
     }
   }
@@ -152,6 +170,10 @@ class SglangEndpointTest {
   }
 
   private void save(PrefixChain chain) {
+    save(workers, chain);
+  }
+
+  private static void save(List<Session> workers, PrefixChain chain) {
     for (int rank = 0; rank < RANKS; rank++) {
       try (SaveGrant grant = workers.get(rank).reserve(rank, chain, 0, chain.blocks())) {
         for (int block = 0; block < chain.blocks(); block++) {
@@ -206,6 +228,35 @@ class SglangEndpointTest {
   }
 
   @Test
+  void hitOfAModelWithAWindow_endsWhereItsWindowIsStored() throws IOException {
+    try (LinkerConnection first = linker(attachWithWindow(0)); LinkerConnection second = linker(attachWithWindow(1))) {
+      startWorkers();
+      startWorkers("engine/window", WINDOW_NAMESPACE, windowWorkers);
+      PrefixChain chain = chain(1, 8);
+      save(chain);
+      for (int block : new int[] {1, 2, 3, 4, 6, 7}) {
+        save(windowWorkers, PrefixChain.of(List.of(chain.hash(block))));
+      }
+      Matched matched = look(first, "a", 1, chain);
+      assertThat(matched.blocks()).isEqualTo(4);
+      assertThat(matched.window()).hasSize(3).doesNotHaveDuplicates();
+      assertThat(look(second, "a", 1, chain)).isEqualTo(matched);
+      for (int rank = 0; rank < RANKS; rank++) {
+        try (RestoreGrant grant = windowWorkers.get(rank).restore(matched.window().getFirst(), rank)) {
+          assertThat(grant.blocks()).isOne();
+          assertThat(grant.shard(0).get(ValueLayout.JAVA_BYTE, 0)).isEqualTo(mark(rank, 0));
+        }
+        call(rank == 0 ? first : second, new LinkerRequest.GiveUp("a", matched.lease()));
+      }
+      assertThat(counter(first, "leases")).isZero();
+      assertThat(counter(first, "cut_blocks")).isEqualTo(3);
+      // An engine that has all of that and the window at its end needs no more of it than what lies behind.
+      save(windowWorkers, PrefixChain.of(List.of(chain.hash(5))));
+      assertThat(look(first, "b", 7, chain).window()).hasSize(1);
+    }
+  }
+
+  @Test
   void rankWhoseConnectionBreaks_holdsNothing() throws IOException {
     try (LinkerConnection first = linker(0)) {
       LinkerConnection second = linker(1);
@@ -240,7 +291,12 @@ class SglangEndpointTest {
       assertThat(call(linker, hello("0.5.22+cpu"))).isInstanceOf(LinkerReply.Welcome.class);
       assertThat(refusal(linker, new LinkerRequest.Counters())).contains("expected it after Attach");
       assertThat(refusal(linker, new LinkerRequest.Attach(
-          "engine", INCARNATION, namespace, 2, RANKS, SHARD_BYTES, BLOCK_TOKENS, 0))).contains("rank 2 of 2");
+          "engine", INCARNATION, namespace, 2, RANKS, SHARD_BYTES, BLOCK_TOKENS, 0, 0, "", Optional.empty(), 0)))
+          .contains("rank 2 of 2");
+      assertThat(refusal(linker, new LinkerRequest.Attach("engine", INCARNATION, namespace, 0, RANKS, SHARD_BYTES,
+          BLOCK_TOKENS, 0, 65, "window", Optional.of(Digest.ZERO), 1))).contains("window of 65 blocks in 'window'");
+      assertThat(refusal(linker, new LinkerRequest.Attach("engine", INCARNATION, namespace, 0, RANKS, SHARD_BYTES,
+          BLOCK_TOKENS, 0, 2, "engine", Optional.of(Digest.ZERO), 1))).contains("an instance and a namespace of their");
       call(linker, attach(0));
       assertThat(refusal(linker, attach(1))).contains("another instance than before");
     }

@@ -14,13 +14,13 @@ import io.orbitkv.api.SessionSpec;
 import io.orbitkv.api.ShardLayout;
 import io.orbitkv.core.adapter.Conversations;
 import io.orbitkv.core.adapter.SchedulerAttachment;
+import io.orbitkv.core.adapter.ServedRelease;
 import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.identity.EngineStatement;
 import io.orbitkv.core.identity.Identities;
 import io.orbitkv.core.lookup.SessionDepartures;
 import io.orbitkv.core.lookup.SessionQuestions;
 import io.orbitkv.core.wire.MalformedException;
-import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
 import java.io.IOException;
@@ -34,6 +34,9 @@ import java.util.function.Supplier;
  * worker that asks for the namespace. All requests are carried out on the thread that calls {@link #serve}.
  */
 final class Conversation implements Conversations.Conversation {
+
+  private static final ServedRelease SERVED =
+      new ServedRelease("vLLM", SchedulerProtocol.ENGINE_VERSION, "scheduler", SchedulerProtocol.VERSION);
 
   /** A Manager that listens takes a member in less; for another one, the scheduler asks again. */
   private static final Duration ATTACH_LIMIT = Duration.ofMillis(20);
@@ -101,18 +104,7 @@ final class Conversation implements Conversations.Conversation {
 
   private SchedulerReply greet(SchedulerRequest.Hello hello) {
     require(engineVersion == null, "Hello", "nothing");
-    if (hello.protocol() != SchedulerProtocol.VERSION) {
-      throw new RefusedException(hello.software() + " speaks version " + hello.protocol() + " of the scheduler's "
-          + "protocol, " + Software.name() + " version " + SchedulerProtocol.VERSION + "; use one release of both");
-    }
-    if (!isServed(hello.engineVersion())) {
-      throw new RefusedException("vLLM is " + hello.engineVersion() + ", and " + Software.name() + " serves "
-          + SchedulerProtocol.ENGINE_VERSION + "; install that release, or one of OrbitKV that serves yours");
-    }
-    if (!hello.probe().equals(Protocol.probe())) {
-      throw new RefusedException(hello.software() + " hashes the probe's chain to " + hello.probe() + ", "
-          + Software.name() + " to " + Protocol.probe() + ": they would not name the same blocks");
-    }
+    SERVED.require(hello.protocol(), hello.software(), hello.engineVersion(), hello.probe());
     engineVersion = hello.engineVersion();
     return new SchedulerReply.Welcome(
         SchedulerProtocol.VERSION, Software.name(), ProcessHandle.current().pid());
@@ -126,12 +118,6 @@ final class Conversation implements Conversations.Conversation {
           new SchedulerReply.Identifying(reading.doneBytes(), reading.totalBytes());
       case Identities.Standing.Known known -> new SchedulerReply.Identified(known.namespace());
     };
-  }
-
-  /** A build of the release for one kind of machine has that behind a plus sign. */
-  private static boolean isServed(String version) {
-    return version.equals(SchedulerProtocol.ENGINE_VERSION)
-        || version.startsWith(SchedulerProtocol.ENGINE_VERSION + "+");
   }
 
   private SchedulerReply attach(SchedulerRequest.Attach attach) {
