@@ -88,7 +88,7 @@ class Trial:
         self.cluster.until(holds, what)
 
     def settled(self, title: str) -> float:
-        """Waits until no page of an engine is in use, for a transfer or a save. Returns how many tokens it has saved."""
+        """Waits until no page of an engine is in use, for whatever. Returns how many tokens it has saved."""
         self.poked(title, lambda: self.usage(title) == 0, f"the pages of {title} come free")
         return self.cluster.metric(title, SAVED)
 
