@@ -88,6 +88,10 @@ class ProfileTest(unittest.TestCase):
                 self._refused("SGLANG_DISAGGREGATION_DEFERRED_DECODE_KV_RELEASE", disaggregation_mode=mode)
         self._refused("--disaggregation-mode is 'both'", disaggregation_mode="both")
 
+    def test_windows_are_not_handed_over(self) -> None:
+        with mock.patch.dict(os.environ, {_EARLY: "false"}):
+            self._refused("sliding windows", _context(is_hybrid_swa=True), disaggregation_mode="prefill")
+
     def test_memory_that_moves_is_refused(self) -> None:
         with mock.patch.dict(os.environ, {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}):
             self._refused("PYTORCH_CUDA_ALLOC_CONF")

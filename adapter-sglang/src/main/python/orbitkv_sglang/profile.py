@@ -146,8 +146,14 @@ def _parallelism() -> list[str]:
 
 
 def _model(context: TreeCacheBuildContext) -> list[str]:
+    from sglang.srt.runtime_context import get_disagg
+
     params = context.params
     refused = []
+    if context.is_hybrid_swa and get_disagg().disaggregation_mode != "null":
+        refused.append(
+            "the model has sliding windows, whose pages were not tried with a --disaggregation-mode; leave that out"
+        )
     if context.is_hybrid_ssm:
         refused.append("the model has recurrent state, which pages do not have")
     if context.is_dsa:
