@@ -32,7 +32,7 @@ class _Known:
 
 
 class FakeAdapter:
-    """Serves one connection after the other."""
+    """Serves each connection on a thread of its own. The scheduler's is the one that attached last."""
 
     def __init__(self, path: str, block_tokens: int) -> None:
         self.stored: set[bytes] = set()
@@ -63,7 +63,7 @@ class FakeAdapter:
         self._loading: set[str] = set()
         self._path = path
         self._open = True
-        self._connection: Optional[socket.socket] = None
+        self._connections: list[socket.socket] = []
         os.makedirs(os.path.dirname(path), exist_ok=True)
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listening.bind(path)
@@ -77,9 +77,9 @@ class FakeAdapter:
         self.silent.set()
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
-        if self._connection is not None:
+        for connection in list(self._connections):
             try:
-                self._connection.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
         self._thread.join()
@@ -98,21 +98,20 @@ class FakeAdapter:
                 connection, _ = self._listening.accept()
             except OSError:
                 return
-            self._connection = connection
+            self._connections.append(connection)
             if not self._open:
                 # Accepted while this one was ending.
                 connection.close()
                 return
-            self._known = {}
-            self._loading = set()
-            self.leases = set()
-            self.saving = {}
-            with connection:
-                try:
-                    while self._answer(connection):
-                        pass
-                except OSError:
+            threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
+
+    def _converse(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                while self._answer(connection):
                     pass
+            except OSError:
+                pass
 
     def _answer(self, connection: socket.socket) -> bool:
         header = _read(connection, 4)
@@ -137,6 +136,10 @@ class FakeAdapter:
                 return messages.Identifying(0, 1)
             return messages.Identified(NAMESPACE)
         if isinstance(request, messages.Attach):
+            self._known = {}
+            self._loading = set()
+            self.leases = set()
+            self.saving = {}
             return messages.Attached(self.attaches)
         if isinstance(request, messages.Lookup):
             return self._lookup(request)
