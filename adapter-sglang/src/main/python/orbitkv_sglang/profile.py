@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from orbitkv_sglang.settings import Settings
 
-
 _DRAINING = ("mooncake", "nixl", "mori", "ascend")
+"""Transports whose prefill side says when it writes no more."""
 
 
 class ProfileError(ValueError):

@@ -127,10 +127,6 @@ class Bench:
         made.await_cache()
         return made
 
-    def also_close(self, closing: Callable[[], None]) -> None:
-        """Has something else end with the scenario."""
-        self._closing.append(closing)
-
     def close(self) -> None:
         """Ends what the scenario started, the last first."""
         while self._closing:
