@@ -58,10 +58,12 @@ class Worker:
         self.counter = counter
 
 
-def mha_pool(pages: int) -> MHATokenToKVPool:
+def mha_pool(
+    pages: int, *, heads: int = HEADS, dim: int = DIM, layers: int = LAYERS, device: str = "cpu"
+) -> MHATokenToKVPool:
     return MHATokenToKVPool(
-        size=pages * PAGE, page_size=PAGE, dtype=torch.bfloat16, head_num=HEADS, head_dim=DIM, layer_num=LAYERS,
-        device="cpu", enable_memory_saver=False,
+        size=pages * PAGE, page_size=PAGE, dtype=torch.bfloat16, head_num=heads, head_dim=dim, layer_num=layers,
+        device=device, enable_memory_saver=False,
     )
 
 
@@ -95,19 +97,21 @@ class Engine:
     """One rank, without a model: a token's keys and values follow from the token, its place and the rank."""
 
     def __init__(self, server: ServerArgs, *, pool: Any, rank: int = 0, ranks: int = 1, group: Any = None,
-                 core: Optional[str] = None) -> None:
+                 core: Optional[str] = None, worker: Optional[Worker] = None) -> None:
         self.pool = pool
         self.rank = rank
         for buffer in self.buffers():
             # A sentinel in every byte, so that one that nobody should have written is seen.
             buffer.view(torch.uint8).fill_(0xA5)
         self.allocator = PagedTokenToKVPoolAllocator(
-            size=pool.size, page_size=PAGE, dtype=torch.bfloat16, device="cpu", kvcache=pool, need_sort=False
+            size=pool.size, page_size=PAGE, dtype=torch.bfloat16, device=pool.device, kvcache=pool,
+            need_sort=False,
         )
-        self.worker = Worker()
+        self.worker = worker if worker is not None else Worker()
         params = CacheInitParams(
             disable=False,
-            req_to_token_pool=ReqToTokenPool(size=16, max_context_len=4096, device="cpu", enable_memory_saver=False),
+            req_to_token_pool=ReqToTokenPool(size=16, max_context_len=4096, device=pool.device,
+                                              enable_memory_saver=False),
             token_to_kv_pool_allocator=self.allocator,
             page_size=PAGE,
             tp_cache_group=group,
@@ -150,13 +154,14 @@ class Engine:
     def compute(self, tokens: Sequence[int], begin: int, slots: torch.Tensor) -> None:
         """Writes keys and values of tokens from ``begin`` on, as a forward does."""
         for buffer, rows in zip(self.buffers(), self.expected(tokens)):
-            buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots] = rows[begin : begin + len(slots)]
+            rows = rows[begin : begin + len(slots)].to(buffer.device)
+            buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots] = rows
 
     def read(self, slots: torch.Tensor) -> list[torch.Tensor]:
-        return [buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots] for buffer in self.buffers()]
+        return [buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots].cpu() for buffer in self.buffers()]
 
     def snapshot(self) -> list[torch.Tensor]:
-        return [buffer.view(torch.uint8).reshape(buffer.shape[0], -1).clone() for buffer in self.buffers()]
+        return [buffer.view(torch.uint8).reshape(buffer.shape[0], -1).cpu().clone() for buffer in self.buffers()]
 
     def wrong(self, tokens: Sequence[int], slots: torch.Tensor) -> int:
         """Returns how many rows of a prompt's beginning are not what they should be."""
@@ -203,7 +208,7 @@ class Engine:
                 slots = self.alloc(whole - begin)
                 self.compute(request.tokens, begin, slots)
                 request.prefix = torch.cat([request.prefix, slots])
-        for layer in range(LAYERS):
+        for layer in range(self.pool.layer_num):
             self.worker.counter.wait_until(layer)
         return list(self.cache.finish_external_linker_loads(list(requests)))
 
