@@ -1,4 +1,4 @@
-"""The released tree, allocator and pools on a CPU, as the engine's scheduler drives them."""
+"""The released tree, allocator and pools, as the engine's scheduler drives them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import loaded
 import torch
 from engine import PAGE, Engine, Request, Worker, mha_pool, publish_engine, tokens_of
 
-from gpu.bench import NodeManager, require
+from gpu.bench import NodeManager, require, until
 
 if TYPE_CHECKING:
     from gpu.trial import Plan
@@ -79,9 +79,23 @@ class PoolTrial:
         with nullcontext() if stream is None else torch.cuda.stream(stream):
             if before is not None:
                 before()
-            require(tried.run(request) == 0, "a prompt that is new was restored")
+            require(self._run(tried, request) == 0, "a prompt that is new was restored")
         tried.drain()
         return tokens
+
+    @staticmethod
+    def _find(tried: Engine, request: Request) -> None:
+        """Looks until the cache has answered."""
+
+        def answered() -> bool:
+            tried.look(request)
+            return not tried.cache.linker.is_pending(request.rid)
+
+        until(answered, "an answer")
+
+    def _run(self, tried: Engine, request: Request) -> int:
+        self._find(tried, request)
+        return int(tried.run(request))
 
     def _forget(self, tried: Engine) -> None:
         tried.evict_all()
@@ -100,7 +114,7 @@ class PoolTrial:
         before = tried.snapshot()
         restored = manager.moved().restored
         request = Request("again", tokens)
-        found = tried.run(request)
+        found = self._run(tried, request)
         require(found == pages * PAGE, f"{found} tokens were restored, expected {pages * PAGE}")
         wrong = tried.wrong(tokens, request.prefix)
         untouched = torch.ones(before[0].shape[0], dtype=torch.bool)
@@ -128,7 +142,7 @@ class PoolTrial:
                     del fence.record
             self._forget(tried)
             request = Request(f"late-{ordered}", tokens)
-            found = tried.run(request)
+            found = self._run(tried, request)
             wrong = tried.wrong(tokens, request.prefix)
             print(f"saved while the forward's stream was busy, {'in order' if ordered else 'order left out (control)'}:"
                   f" {found} tokens restored, {wrong} rows wrong", flush=True)
@@ -150,7 +164,7 @@ class PoolTrial:
         running = 0
         for number, each in enumerate(tokens):
             request = Request(f"beside-{number}", each)
-            require(tried.run(request) == 32 * PAGE, "not all was restored")
+            require(self._run(tried, request) == 32 * PAGE, "not all was restored")
             running += not done.query()
             require(tried.wrong(each, request.prefix) == 0, "bytes are wrong")
         busy.synchronize()
@@ -186,7 +200,7 @@ class PoolTrial:
 
         before = replay()
         request = Request("graph", tokens)
-        tried.look(request)
+        self._find(tried, request)
         lock = tried.cache.lock(request.match.last_device_node)
         loaded_tokens = tried.load_back(request)
         slots.copy_(request.prefix[: pages * PAGE])
