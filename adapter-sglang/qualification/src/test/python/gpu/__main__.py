@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -37,6 +38,8 @@ def main() -> int:
     parser.add_argument("--logs", type=Path, help="where logs are kept")
     parser.add_argument("--small", action="store_true", help="a small model on a CPU")
     arguments = parser.parse_args()
+    # What was started ends too if the time for it does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(124))
     os.environ.update({"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"})
     if arguments.command is None:
         from orbitkv.command import command
