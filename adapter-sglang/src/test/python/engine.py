@@ -1,4 +1,4 @@
-"""The released tree, allocator and pools on a CPU, as the engine's scheduler drives them."""
+"""The released tree, allocator and pools, as the engine's scheduler drives them."""
 
 from __future__ import annotations
 
@@ -61,10 +61,12 @@ class Worker:
         self.counter = counter
 
 
-def mha_pool(pages: int) -> MHATokenToKVPool:
+def mha_pool(
+    pages: int, *, heads: int = HEADS, dim: int = DIM, layers: int = LAYERS, device: str = "cpu"
+) -> MHATokenToKVPool:
     return MHATokenToKVPool(
-        size=pages * PAGE, page_size=PAGE, dtype=torch.bfloat16, head_num=HEADS, head_dim=DIM, layer_num=LAYERS,
-        device="cpu", enable_memory_saver=False,
+        size=pages * PAGE, page_size=PAGE, dtype=torch.bfloat16, head_num=heads, head_dim=dim, layer_num=layers,
+        device=device, enable_memory_saver=False,
     )
 
 
@@ -101,15 +103,15 @@ class Engine:
     """How far some of the layers look back, if there are such."""
 
     def __init__(self, server: ServerArgs, *, pool: Any, rank: int = 0, ranks: int = 1, group: Any = None,
-                 core: Optional[str] = None) -> None:
+                 core: Optional[str] = None, worker: Optional[Worker] = None) -> None:
         self.pool = pool
         self.rank = rank
         for buffer in self.buffers():
             # A sentinel in every byte, so that one that nobody should have written is seen.
             buffer.view(torch.uint8).fill_(0xA5)
         self.allocator = self._allocator()
-        self.worker = Worker()
-        self.rows = ReqToTokenPool(size=16, max_context_len=4096, device="cpu", enable_memory_saver=False)
+        self.worker = worker if worker is not None else Worker()
+        self.rows = ReqToTokenPool(size=16, max_context_len=4096, device=pool.device, enable_memory_saver=False)
         params = CacheInitParams(
             disable=False,
             req_to_token_pool=self.rows,
@@ -132,7 +134,8 @@ class Engine:
 
     def _allocator(self) -> Any:
         return PagedTokenToKVPoolAllocator(
-            size=self.pool.size, page_size=PAGE, dtype=torch.bfloat16, device="cpu", kvcache=self.pool, need_sort=False
+            size=self.pool.size, page_size=PAGE, dtype=torch.bfloat16, device=self.pool.device, kvcache=self.pool,
+            need_sort=False,
         )
 
     @property
@@ -161,13 +164,14 @@ class Engine:
     def compute(self, tokens: Sequence[int], begin: int, slots: torch.Tensor) -> None:
         """Writes keys and values of tokens from ``begin`` on, as a forward does."""
         for buffer, rows in zip(self.buffers(), self.expected(tokens)):
-            buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots] = rows[begin : begin + len(slots)]
+            rows = rows[begin : begin + len(slots)].to(buffer.device)
+            buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots] = rows
 
     def read(self, slots: torch.Tensor) -> list[torch.Tensor]:
-        return [buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots] for buffer in self.buffers()]
+        return [buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots].cpu() for buffer in self.buffers()]
 
     def snapshot(self) -> list[torch.Tensor]:
-        return [buffer.view(torch.uint8).reshape(buffer.shape[0], -1).clone() for buffer in self.buffers()]
+        return [buffer.view(torch.uint8).reshape(buffer.shape[0], -1).cpu().clone() for buffer in self.buffers()]
 
     def wrong(self, tokens: Sequence[int], slots: torch.Tensor) -> int:
         """Returns how many rows of a prompt's beginning are not what they should be."""
@@ -214,7 +218,7 @@ class Engine:
                 slots = self.alloc(whole - begin)
                 self.compute(request.tokens, begin, slots)
                 request.prefix = torch.cat([request.prefix, slots])
-        for layer in range(LAYERS):
+        for layer in range(self.pool.layer_num):
             self.worker.counter.wait_until(layer)
         return list(self.cache.finish_external_linker_loads(list(requests)))
 

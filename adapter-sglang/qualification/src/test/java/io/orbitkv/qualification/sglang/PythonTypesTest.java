@@ -24,7 +24,8 @@ class PythonTypesTest {
     assertThat(environment.status()).as(environment.output()).isZero();
     Command types = Command.run(
         List.of(environment.output().strip() + "/bin/python", "-m", "mypy", "--config-file",
-            SOURCES + "/pyproject.toml", "--cache-dir", folder + "/mypy", SOURCES + "/qualification"),
+            SOURCES + "/pyproject.toml", "--cache-dir", folder + "/mypy", SOURCES + "/qualification",
+            SOURCES + "/gpu"),
         Map.of("MYPYPATH", SOURCES), Duration.ofMinutes(5), folder);
     assertThat(types.status()).as(types.output()).isZero();
   }

@@ -1,0 +1,238 @@
+"""The released tree, allocator and pools with their buffers on a GPU, without a model: streams, graphs, every byte.
+
+``engine`` is the tests' own driver of a scheduler's steps; a token's keys and values follow from the tokens before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Optional
+
+import loaded
+import torch
+from engine import PAGE, Engine, Request, Worker, mha_pool, publish_engine, tokens_of
+
+from gpu.bench import NodeManager, require, until
+
+if TYPE_CHECKING:
+    from gpu.trial import Plan
+
+_SLEEP_CYCLES = 600_000_000
+"""What keeps a stream busy for a third of a second or so."""
+
+
+class _Driver(Engine):  # type: ignore[misc, unused-ignore]
+    """Computes on a stream of its own when it is given one: behind work that takes a while, and not waited for."""
+
+    late: Optional[Any] = None
+
+    def compute(self, tokens: Sequence[int], begin: int, slots: torch.Tensor) -> None:
+        if self.late is None:
+            super().compute(tokens, begin, slots)
+            return
+        rows = [each[begin : begin + len(slots)].to(slots.device) for each in self.expected(tokens)]
+        torch.cuda.synchronize()
+        with torch.cuda.stream(self.late):
+            torch.cuda._sleep(_SLEEP_CYCLES)
+            for buffer, each in zip(self.buffers(), rows):
+                buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots] = each
+
+
+class PoolTrial:
+    """A tree whose pools are on one device, and a Manager."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._gpu = not plan.small
+        self._device = "cuda" if self._gpu else "cpu"
+        self._pages = 512 if self._gpu else 64
+        self._heads, self._dim, self._layers = (8, 128, 36) if self._gpu else (2, 32, 3)
+        self._seed = 0
+
+    def run(self) -> None:
+        """All of it, on one engine."""
+        loaded.load()
+        page_bytes = PAGE * self._layers * 2 * self._heads * self._dim * 2
+        self._plan.logs.mkdir(parents=True, exist_ok=True)
+        manager = NodeManager(
+            self._plan.command, self._plan.memory / "pools", self._plan.logs / "pools-manager.log",
+            dram=f"{4 * self._pages * page_bytes}B", block_bytes=page_bytes)
+        manager.start()
+        try:
+            server = publish_engine({
+                "manager": manager.socket, "runtime_dir": str(self._plan.memory / "run"), "engine_id": "pools",
+                "pending_ms": 5000, "agent_command": list(self._plan.command),
+            }, device=self._device)
+            worker = Worker()
+            stream: Any = None
+            if self._gpu:
+                stream = worker.model_runner.forward_stream = torch.cuda.Stream()
+            pool = mha_pool(
+                self._pages, heads=self._heads, dim=self._dim, layers=self._layers, device=self._device)
+            tried = _Driver(server, pool=pool, worker=worker)
+            try:
+                tried.await_cache()
+                print(f"{type(pool).__name__} of {self._pages} pages of {page_bytes:,} bytes on {self._device}, "
+                      f"{type(tried.cache).__name__}", flush=True)
+                self._restores(tried, manager)
+                if stream is not None:
+                    self._late_work(tried, stream)
+                    self._beside_work(tried)
+                    self._graph(tried, stream)
+            finally:
+                tried.close()
+        finally:
+            manager.stop()
+
+    def _prompt(self, pages: int) -> list[int]:
+        self._seed += 1
+        tokens: list[int] = tokens_of(self._seed, pages * PAGE + 1)
+        return tokens
+
+    def _computed(self, tried: _Driver, pages: int) -> list[int]:
+        """Serves a prompt that is new, and has its pages saved."""
+        tokens = self._prompt(pages)
+        require(self._run(tried, Request(f"r{self._seed}", tokens)) == 0, "a prompt that is new was restored")
+        tried.drain()
+        return tokens
+
+    @staticmethod
+    def _find(tried: _Driver, request: Request) -> None:
+        """Looks until the cache has answered."""
+
+        def answered() -> bool:
+            tried.look(request)
+            return not tried.cache.linker.is_pending(request.rid)
+
+        until(answered, "an answer")
+
+    def _run(self, tried: _Driver, request: Request) -> int:
+        self._find(tried, request)
+        return int(tried.run(request))
+
+    def _forget(self, tried: _Driver) -> None:
+        tried.evict_all()
+        if self._gpu:
+            torch.cuda.synchronize()
+        for buffer in tried.buffers():
+            buffer.view(torch.uint8).fill_(0xA5)
+        if self._gpu:
+            torch.cuda.synchronize()
+
+    def _restores(self, tried: _Driver, manager: NodeManager) -> None:
+        """What was saved comes back, to the last byte, and nothing else of the whole pool is touched."""
+        pages = self._pages // 4
+        tokens = self._computed(tried, pages)
+        self._forget(tried)
+        before = tried.snapshot()
+        restored = manager.moved().restored
+        request = Request("again", tokens)
+        found = self._run(tried, request)
+        require(found == pages * PAGE, f"{found} tokens were restored, expected {pages * PAGE}")
+        wrong = tried.wrong(tokens, request.prefix)
+        untouched = torch.ones(before[0].shape[0], dtype=torch.bool)
+        untouched[request.prefix.cpu()] = False
+        strange = sum(
+            int((now[untouched] != then[untouched]).sum()) for now, then in zip(tried.snapshot(), before))
+        moved = manager.moved().restored - restored
+        print(f"restored: {found:,} tokens, {moved:,} bytes; rows that are wrong: {wrong}; bytes changed elsewhere in "
+              f"the pool: {strange}", flush=True)
+        require(not wrong and not strange and found > 0, "bytes are not what they should be")
+
+    def _late_work(self, tried: _Driver, stream: Any) -> None:
+        """A save is asked for while the stream that computes its pages is still busy with something before that."""
+        for ordered in (True, False):
+            fence = tried.linker._transfers._fence
+            if not ordered:
+                # The control: without the order, what is saved are the bytes from before.
+                fence.record = lambda: None
+            self._forget(tried)
+            tried.late = stream
+            try:
+                tokens = self._computed(tried, 32)
+            finally:
+                tried.late = None
+                if not ordered:
+                    del fence.record
+            self._forget(tried)
+            request = Request(f"late-{ordered}", tokens)
+            found = self._run(tried, request)
+            wrong = tried.wrong(tokens, request.prefix)
+            print(f"saved while the forward's stream was busy, {'in order' if ordered else 'order left out (control)'}:"
+                  f" {found} tokens restored, {wrong} rows wrong", flush=True)
+            require(found == 32 * PAGE, "not all was restored")
+            require((wrong == 0) is ordered, "the order behind the engine's stream is not what it should be")
+
+    def _beside_work(self, tried: _Driver) -> None:
+        """Loads run while another stream computes."""
+        prompts = [self._computed(tried, 32) for _ in range(4)]
+        self._forget(tried)
+        left = torch.randn(4096, 4096, device=self._device, dtype=torch.bfloat16)
+        expected = left @ left
+        product = torch.zeros_like(left)
+        torch.cuda.synchronize()
+        products = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(products):
+            for _ in range(500):
+                torch.mm(left, left, out=product)
+        busy, done = torch.cuda.Stream(), torch.cuda.Event()
+        with torch.cuda.stream(busy):
+            for _ in range(20):
+                products.replay()
+            done.record()
+        requests = [Request(f"beside-{number}", prompt) for number, prompt in enumerate(prompts)]
+        running = 0
+        for request in requests:
+            require(self._run(tried, request) == 32 * PAGE, "not all was restored")
+            running += not done.query()
+        busy.synchronize()
+        wrong = sum(tried.wrong(request.tokens, request.prefix) for request in requests)
+        print(f"restored beside a stream that computes: {len(prompts)} prompts of {32 * PAGE} tokens, {wrong} rows "
+              f"wrong; the stream was still busy behind {running} of them, and computed what it should: "
+              f"{torch.equal(product, expected)}", flush=True)
+        require(not wrong and running > 0 and torch.equal(product, expected), "loads and work disturbed each other")
+
+    def _graph(self, tried: _Driver, stream: Any) -> None:
+        """A captured graph reads pages that were loaded between two of its replays."""
+        pages = 32
+        tokens = self._computed(tried, pages)
+        expected = tried.expected(tokens[: pages * PAGE])
+        self._forget(tried)
+        slots = torch.zeros(pages * PAGE, dtype=torch.int64, device=self._device)
+        outputs = [torch.zeros(pages * PAGE, row.shape[1], dtype=torch.uint8, device=self._device) for row in expected]
+
+        def read() -> None:
+            for buffer, output in zip(tried.buffers(), outputs):
+                output.copy_(buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots])
+
+        with torch.cuda.stream(stream):
+            read()
+        stream.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            read()
+
+        def replay() -> int:
+            with torch.cuda.stream(stream):
+                graph.replay()
+            stream.synchronize()
+            return sum(int((output.cpu() != rows).any(dim=1).sum()) for output, rows in zip(outputs, expected))
+
+        before = replay()
+        request = Request("graph", tokens)
+        self._find(tried, request)
+        lock = tried.cache.lock(request.match.last_device_node)
+        loaded_tokens = tried.load_back(request)
+        slots.copy_(request.prefix[: pages * PAGE])
+        torch.cuda.synchronize()
+        index = tried.start()
+        # What a worker does before a forward, which then asks for no layer: it is replayed.
+        tried.worker.counter.set_consumer(index)
+        after = replay()
+        failed = tried.cache.finish_external_linker_loads([request])
+        require(not list(failed), "a load failed")
+        tried.insert(request, 0)
+        tried.cache.unlock(lock)
+        print(f"graph captured before and replayed after a load of {loaded_tokens} tokens: {after} rows wrong; before "
+              f"it: {before} of {len(expected) * pages * PAGE}", flush=True)
+        require(loaded_tokens == pages * PAGE and after == 0 and before > 0, "the graph read other bytes")
