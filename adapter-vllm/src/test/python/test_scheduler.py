@@ -419,6 +419,22 @@ class SchedulerTest(unittest.TestCase):
         self.assertEqual(set(request.block_hashes[:_BLOCKS]), self.fake.stored)
         engine.require_empty()
 
+    def test_an_engine_whose_agent_is_gone_takes_no_steps_for_ends_that_nobody_hears_of(self) -> None:
+        engine = self.engine()
+        engine.workers.ranks[0].holds_saves = True
+        engine.add(_PROMPT, limit=1)
+        engine.run(3)
+        self.assertTrue(engine.connector.has_pending_push_work())
+        self.stop()
+        half = engine.connector._scheduler
+        assert half is not None and half._client is not None
+        # So it knows before the saves end.
+        half._client.counters()
+        engine.workers.ranks[0].holds_saves = False
+        engine.settle(6)
+        self.assertFalse(engine.connector.has_pending_push_work())
+        engine.require_empty()
+
     def test_ends_of_saves_are_told_with_what_comes_next_or_after_a_while(self) -> None:
         engine = self.engine()
         engine.step_s = 0.01

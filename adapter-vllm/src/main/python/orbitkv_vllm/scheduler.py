@@ -215,6 +215,7 @@ class SchedulerHalf:
         if client is not None and self._meets(client):
             plan = self._step(client, output, allocated, orders)
         else:
+            self._drop_untold()
             self._let_go(self._done)
             self._done = []
         if plan is not None:
@@ -309,12 +310,15 @@ class SchedulerHalf:
         if not client.prepare():
             return False
         if client.connections != self._told_of:
-            # Whoever ordered these does not hear of them any more, and this agent did not order them.
             self._told_of = client.connections
-            self._finished.clear()
-            self._saves_ended.clear()
-            self._loads_ended.clear()
+            self._drop_untold()
         return True
+
+    def _drop_untold(self) -> None:
+        """Whoever ordered these does not hear of them any more, and the next agent did not order them."""
+        self._finished.clear()
+        self._saves_ended.clear()
+        self._loads_ended.clear()
 
     def _saves_end_within(self, patience_s: float) -> bool:
         return bool(self._pins) and self._clock() - self._pins_moved < patience_s
