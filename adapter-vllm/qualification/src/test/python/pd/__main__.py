@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -22,6 +23,8 @@ def main() -> int:
     parser.add_argument("--command", type=shlex.split, help="what starts orbitkv; the wheel's own unless it is given")
     parser.add_argument("--fault", action="append", choices=faults.ALL, help="only these; all unless it is given")
     arguments = parser.parse_args()
+    # Whoever is ended ends what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     path = [*arguments.path, *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(path)
     os.environ["PATH"] = os.pathsep.join([*(f"{one}/bin" for one in arguments.path), os.environ["PATH"]])

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from pd.question import Question
-from qualification.processes import await_end, deliver, descendants
+from qualification.processes import await_end, deliver, descendants, queues
 
 START_LIMIT_S = 900.0
 ANSWER_LIMIT_S = 300.0
@@ -100,17 +100,21 @@ class Cluster:
         """Kills a process and those that it has started."""
         process = self._processes.pop(title)
         all_of_it = descendants(process.pid)
+        files = queues(all_of_it)
         for one in all_of_it:
             # It may have ended by itself.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one, signal.SIGKILL)
         process.wait()
         await_end(one for one in all_of_it if one != process.pid)
+        for file in files:
+            file.unlink(missing_ok=True)
 
     def stop(self, title: str) -> None:
         """Ends a process in order."""
         process = self._processes.pop(title)
         all_of_it = descendants(process.pid)
+        files = queues(all_of_it)
         process.terminate()
         try:
             process.wait(60)
@@ -122,6 +126,8 @@ class Cluster:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one, signal.SIGKILL)
         await_end(one for one in all_of_it if one != process.pid)
+        for file in files:
+            file.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Ends everything."""

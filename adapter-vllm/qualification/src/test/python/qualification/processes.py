@@ -59,6 +59,16 @@ def descendants(process: int) -> list[int]:
     return found
 
 
+def queues(processes: Iterable[int]) -> set[Path]:
+    """The files in memory through which an engine's processes talk. One that is killed leaves them, 400 MB of them."""
+    found: set[Path] = set()
+    for process in processes:
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{process}/maps").read_text().splitlines()
+            found.update(Path(line.split()[5]) for line in lines if " /dev/shm/psm_" in line)
+    return found
+
+
 def name(process: int) -> str:
     """The name of a process; nothing if it has gone."""
     with contextlib.suppress(OSError):
