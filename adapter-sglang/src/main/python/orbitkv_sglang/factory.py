@@ -122,7 +122,7 @@ class Agent:
         self._shared = shared
         sockets = [folder.file(f"rank{instance.rank}.sock"), folder.file(f"rank{instance.rank}-window.sock")]
         block_bytes = instance.shard_bytes * instance.ranks
-        arguments = _arguments(settings, folder, instance.rank, block_bytes)
+        arguments = [*shared.device, *_arguments(settings, folder, instance.rank, block_bytes)]
         if instance.window is not None:
             arguments += ["--socket", sockets[1]]
         self._process = AgentLauncher(sockets[0], arguments, command=settings.agent_command)

@@ -20,6 +20,11 @@ class SharedPages(Protocol):
         ...
 
     @property
+    def device(self) -> list[str]:
+        """What an agent is started with, so that it has the device that they are on."""
+        ...
+
+    @property
     def groups(self) -> list[list[PageGroup]]:
         """Where each pool's buffers lie in it."""
         ...
@@ -37,6 +42,7 @@ class HostPages:
 
         self._adopted = AdoptedRanges([each for pages in pools for each in pages.ranges])
         self.memory = self._adopted.path
+        self.device: list[str] = []
         self.groups = [
             pages.groups([self._adopted.offset_of(address) for address, _ in pages.ranges]) for pages in pools
         ]
@@ -63,6 +69,8 @@ class GpuPages:
         ranges = [MemoryRange(address, size) for pages in pools for address, size in pages.ranges]
         self._pool = CudaPool(ranges)
         self.memory = self._pool.memory
+        # The agent has this process's environment, and so numbers GPUs as it does.
+        self.device = ["--device", "cuda", "--device-ordinal", str(self._torch.cuda.current_device())]
         # The agent has the ranges one behind another.
         bases = itertools.accumulate((each.size for each in ranges), initial=0)
         self.groups = [pages.groups(list(itertools.islice(bases, len(pages.pieces)))) for pages in pools]
