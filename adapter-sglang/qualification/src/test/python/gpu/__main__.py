@@ -36,6 +36,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--logs", type=Path, help="where logs are kept")
+    parser.add_argument("--core", choices=("rust", "python"),
+                        help="of the tree in 'pools'; that in Rust is built for the release's own PyTorch")
     parser.add_argument("--small", action="store_true", help="a small model on a CPU")
     arguments = parser.parse_args()
     # What was started ends too if the time for it does.
@@ -52,7 +54,8 @@ def main() -> int:
     ):
         plan = Plan(
             arguments.small, arguments.rounds, arguments.seed, arguments.tokens, arguments.dram, arguments.ssd_size,
-            arguments.command, Path(disk), Path(memory), arguments.logs or Path(disk) / "logs")
+            arguments.command, Path(disk), Path(memory), arguments.logs or Path(disk) / "logs",
+            arguments.core)
         failed = _run(plan, arguments.parts)
     print(f"{len(arguments.parts)} parts, failed: {', '.join(failed) or 'none'}")
     return 1 if failed else 0

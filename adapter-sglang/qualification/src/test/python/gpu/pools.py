@@ -69,7 +69,7 @@ class PoolTrial:
                 stream = worker.model_runner.forward_stream = torch.cuda.Stream()
             pool = mha_pool(
                 self._pages, heads=self._heads, dim=self._dim, layers=self._layers, device=self._device)
-            tried = _Driver(server, pool=pool, worker=worker)
+            tried = _Driver(server, pool=pool, worker=worker, core=self._plan.core)
             try:
                 tried.await_cache()
                 print(f"{type(pool).__name__} of {self._pages} pages of {page_bytes:,} bytes on {self._device}, "
@@ -142,7 +142,7 @@ class PoolTrial:
     def _late_work(self, tried: _Driver, stream: Any) -> None:
         """A save is asked for while the stream that computes its pages is still busy with something before that."""
         for ordered in (True, False):
-            fence = tried.linker._transfers._fence
+            fence = tried.linker._copies._pages._fence
             if not ordered:
                 # The control: without the order, what is saved are the bytes from before.
                 fence.record = lambda: None

@@ -9,7 +9,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 from gpu.bench import Answers, GpuEngine, NodeManager, require, until
 from gpu.model import EIGHT_BILLION, SMALL, Model, write
@@ -32,6 +32,7 @@ class Plan(NamedTuple):
     disk: Path
     memory: Path
     logs: Path
+    core: Optional[str] = None
 
 
 class Trial:

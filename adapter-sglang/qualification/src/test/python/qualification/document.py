@@ -51,7 +51,7 @@ the linker's own tests.
 * In the last one, the released engine's own processes serve a small model whose weights are random numbers. Its answers
   are compared token by token with those that it computed. The wheel has no kernels for a CPU: three that it then takes
   from another package are given to it in plain torch.
-* Nothing here was run on a GPU.
+* Nothing here was run on a GPU: [qualification-sglang-gpu.md](qualification-sglang-gpu.md).
 * After a scenario no node is locked, no lease is held, and every slot is free or the tree's.
 * Pages are of 16 tokens. *Pages* is how many a scenario restored; "some" where timing decides.
 """
