@@ -49,10 +49,10 @@ _NEWS_S = 0.1
 _ENDS_S = 0.05
 """How long the agent is not told that saves have ended, if it has to be told of nothing else."""
 
-_ANSWER_TOKENS = 64
+_ANSWER_TOKENS = 1
 """So many tokens of an answer are saved together: what a save costs a step is the same for one block and for some."""
 
-_ANSWERS_A_STEP = 32
+_ANSWERS_A_STEP = 1
 """One request in so many, and one more, is told of in a step because of its answer. Twice as many as are due, so that
 no step has to tell of all."""
 
@@ -261,7 +261,7 @@ class SchedulerHalf:
         self._allocated.pop(name, None)
         if told is None:
             return
-        if self._saves is not Saves.OFF and request.status.name in _WELL and self._hold(told, pages):
+        if self._saves is Saves.FINISHED and request.status.name in _WELL and self._hold(told, pages):
             return
         if self._client is not None and told.connection == self._client.connections:
             self._finished.append(name)
