@@ -357,6 +357,19 @@ class SchedulerTest(unittest.TestCase):
         self.assertFalse(engine.connector.has_pending_push_work())
         engine.run()
 
+    def test_a_pause_of_the_engine_is_not_counted_as_its_patience(self) -> None:
+        engine = self.engine()
+        engine.workers.ranks[0].holds_saves = True
+        engine.add(_PROMPT, limit=1)
+        engine.run(3)
+        engine.now += 60.0
+        engine.step()
+        self.assertTrue(engine.connector.has_pending_push_work())
+        engine.workers.ranks[0].holds_saves = False
+        engine.settle(4)
+        self.assertFalse(engine.connector.has_pending_push_work())
+        engine.require_empty()
+
     def test_saves_hold_half_of_the_pages_and_the_rest_is_saved_later(self) -> None:
         engine = self.engine(blocks=18)
         engine.workers.ranks[0].holds_saves = True
@@ -384,6 +397,39 @@ class SchedulerTest(unittest.TestCase):
         (save,) = engine.workers.ranks[0].new_saves
         self.assertEqual(((), _BLOCKS * 32), (save.pages, len(save.hashes)))
         self.assertEqual(set(), self.fake.stored)
+        engine.require_empty()
+
+    def test_an_answer_is_saved_some_blocks_at_a_time_and_the_rest_at_its_end(self) -> None:
+        engine = self.engine()
+        request = engine.add(_PROMPT, limit=6 * BLOCK)
+        engine.run()
+        engine.settle(4)
+        saves = [(save.first_block, len(save.pages)) for save in engine.workers.ranks[0].new_saves]
+        self.assertEqual([(0, _BLOCKS), (_BLOCKS, 4), (_BLOCKS + 4, 2)], saves)
+        self.assertEqual(set(request.block_hashes[: _BLOCKS + 6]), self.fake.stored)
+        engine.require_empty()
+
+    def test_no_step_tells_of_the_answers_of_all_requests(self) -> None:
+        engine = self.engine(blocks=128)
+        for number in range(8):
+            engine.add([token + number for token in _PROMPT], limit=5 * BLOCK)
+        for _ in range(5 * BLOCK - 1):
+            engine.step()
+        told = [len(step.advanced) for step in self.fake.of(messages.Step)]
+        # Prompts as they are computed, and then one a step.
+        self.assertEqual(8 + 8, sum(told))
+        self.assertEqual([1] * 8, [count for count in told if count][-8:])
+        engine.run()
+        engine.settle(4)
+        engine.require_empty()
+
+    def test_what_an_aborted_request_was_not_asked_for_is_not_held(self) -> None:
+        engine = self.engine()
+        request = engine.add(_PROMPT, limit=3 * BLOCK)
+        engine.settle(2 * BLOCK + 2)
+        engine.abort(request)
+        engine.settle(4)
+        self.assertEqual(set(request.block_hashes[:_BLOCKS]), self.fake.stored)
         engine.require_empty()
 
     def test_an_engine_whose_agent_is_gone_takes_no_steps_for_ends_that_nobody_hears_of(self) -> None:

@@ -41,6 +41,9 @@ _PINNED_SHARE = 2
 _IDLE_PATIENCE_S = 10.0
 """How long an engine with nothing else to do waits for saves to end."""
 
+_PAUSE_S = 1.0
+"""A longer time without a step is a pause. Ends of saves are learnt in steps, so that patience does not count it."""
+
 _NOTHING = messages.Plan([], [], b"", b"", False, b"")
 
 _NEWS_S = 0.1
@@ -49,10 +52,10 @@ _NEWS_S = 0.1
 _ENDS_S = 0.05
 """How long the agent is not told that saves have ended, if it has to be told of nothing else."""
 
-_ANSWER_TOKENS = 1
+_ANSWER_TOKENS = 64
 """So many tokens of an answer are saved together: what a save costs a step is the same for one block and for some."""
 
-_ANSWERS_A_STEP = 1
+_ANSWERS_A_STEP = 32
 """One request in so many, and one more, is told of in a step because of its answer. Twice as many as are due, so that
 no step has to tell of all."""
 
@@ -144,6 +147,7 @@ class SchedulerHalf:
         self._pins: dict[int, _Pin] = {}
         self._pinned_blocks = 0
         self._pins_moved = clock()
+        self._stepped_at = clock()
         self._pins_full = False
         """Whether saves wait for others to end."""
         self._last_pin = 0
@@ -209,6 +213,10 @@ class SchedulerHalf:
         """Tells what a step does, and returns what the workers are to do in it."""
         orders = Orders()
         client = self._client
+        now = self._clock()
+        if now - self._stepped_at > _PAUSE_S:
+            self._pins_moved += now - self._stepped_at
+        self._stepped_at = now
         allocated, self._allocated = self._allocated, {}
         waiting = {name: pages for name, pages in allocated.items() if self._told[name].external_tokens > 0}
         plan = None
@@ -261,7 +269,7 @@ class SchedulerHalf:
         self._allocated.pop(name, None)
         if told is None:
             return
-        if self._saves is Saves.FINISHED and request.status.name in _WELL and self._hold(told, pages):
+        if self._saves is not Saves.OFF and request.status.name in _WELL and self._hold(told, pages):
             return
         if self._client is not None and told.connection == self._client.connections:
             self._finished.append(name)
