@@ -5,7 +5,10 @@ An engine's protocol has these and its own, as tuples on the wire: the order of 
 
 from __future__ import annotations
 
-from orbitkv_wire.messages import Hash, Int32, Int64, Message, Refusal, Text
+from orbitkv_agent.messages import Refused, Welcome
+from orbitkv_wire.messages import Hash, Int32, Int64, Message, Text
+
+__all__ = ["Attached", "Hello", "Identified", "Identify", "Identifying", "Refused", "Welcome"]
 
 
 class Hello(Message, frozen=True, tag=1):
@@ -22,17 +25,6 @@ class Identify(Message, frozen=True, tag=2):
     asserted_digest: bytes
     adapter_paths: list[str]
     facts: list[tuple[str, str]]
-
-
-class Welcome(Message, frozen=True, tag=1):
-    protocol: Int32
-    software: Text
-    pid: Int64
-
-
-class Refused(Message, frozen=True, tag=2):
-    refusal: Refusal
-    message: Text
 
 
 class Identifying(Message, frozen=True, tag=3):

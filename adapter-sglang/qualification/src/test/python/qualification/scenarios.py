@@ -38,9 +38,9 @@ def _scenario(name: str, cores: tuple[str, ...] = _RUST) -> Callable[[Scenario],
     return add
 
 
-def _serve(of: Any, request: Request, restored: int) -> None:
+def serve(of: Any, request: Request, restored: int) -> None:
     """Serves a request, of which so many tokens must be restored, and compares every byte."""
-    looked = _find(of, request)
+    looked = find(of, request)
     assert looked == restored, f"{looked} tokens were found, expected {restored}"
     got = of.run(request)
     assert got == restored, f"{got} tokens were restored, expected {restored}"
@@ -50,7 +50,7 @@ def _serve(of: Any, request: Request, restored: int) -> None:
     assert bad == 0, f"{bad} of {whole} rows are wrong"
 
 
-def _find(of: Any, request: Request) -> int:
+def find(of: Any, request: Request) -> int:
     """Looks until the cache has answered. Returns how many tokens can be restored."""
     until(lambda: _asked(of, request), "an answer")
     return int(request.match.host_hit_length)
@@ -61,10 +61,10 @@ def _asked(of: Any, request: Request) -> bool:
     return not of.cache.linker.is_pending(request.rid)
 
 
-def _fill(of: Any, seed: int, tokens: int) -> Request:
+def fill(of: Any, seed: int, tokens: int) -> Request:
     """Computes a prompt, waits until it is saved, and drops it from the engine's own pages."""
     request = Request(f"fill {seed}", tokens_of(seed, tokens))
-    _serve(of, request, 0)
+    serve(of, request, 0)
     of.drain()
     of.evict_all()
     return request
@@ -73,10 +73,10 @@ def _fill(of: Any, seed: int, tokens: int) -> Request:
 @_scenario("evicted from the engine's tree", _BOTH)
 def evicted(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core)
-    _fill(of, 1, 330)
+    fill(of, 1, 330)
     before = of.snapshot()
     request = Request("again", tokens_of(1, 330))
-    _serve(of, request, 320)
+    serve(of, request, 320)
     touched = torch.zeros(before[0].shape[0], dtype=torch.bool)
     touched[request.prefix] = True
     for old, new in zip(before, of.snapshot()):
@@ -88,8 +88,8 @@ def evicted(bench: Bench, core: str) -> Outcome:
 @_scenario("latent pool (MLA)")
 def latent(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core, pool=engine.mla_pool(64))
-    _fill(of, 1, 330)
-    _serve(of, Request("again", tokens_of(1, 330)), 320)
+    fill(of, 1, 330)
+    serve(of, Request("again", tokens_of(1, 330)), 320)
     clean(of)
     return Outcome("every byte restored", 20)
 
@@ -97,13 +97,13 @@ def latent(bench: Bench, core: str) -> Outcome:
 @_scenario("pages of the tree, then pages of the cache, then new ones", _BOTH)
 def three_parts(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core)
-    _fill(of, 1, 330)
-    _serve(of, Request("head", tokens_of(1, 100)), 96)
+    fill(of, 1, 330)
+    serve(of, Request("head", tokens_of(1, 100)), 96)
     request = Request("whole", tokens_of(1, 400))
-    _serve(of, request, 320 - 96)
+    serve(of, request, 320 - 96)
     clean(of)
     of.evict_all()
-    _serve(of, Request("longer", tokens_of(1, 500)), 400)
+    serve(of, Request("longer", tokens_of(1, 500)), 400)
     clean(of)
     return Outcome("each part where it should come from, and what is new saved behind it", 6 + 14 + 25)
 
@@ -113,13 +113,13 @@ def split(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core, pages=128)
     left = tokens_of(1, 320)
     right = left[:160] + tokens_of(2, 160)
-    _serve(of, Request("left", left), 0)
+    serve(of, Request("left", left), 0)
     # The node splits while it is saved.
-    _serve(of, Request("right", right), 0)
+    serve(of, Request("right", right), 0)
     of.drain()
     of.evict_all()
-    _serve(of, Request("right again", [*right, 1]), 320)
-    _serve(of, Request("left again", [*left, 1]), 160)
+    serve(of, Request("right again", [*right, 1]), 320)
+    serve(of, Request("left again", [*left, 1]), 160)
     clean(of)
     return Outcome("both restored, the common half once", 30)
 
@@ -127,13 +127,13 @@ def split(bench: Bench, core: str) -> Outcome:
 @_scenario("other adapter, other salt")
 def namespaces(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core)
-    _fill(of, 1, 330)
-    _serve(of, Request("adapter", tokens_of(1, 330), extra_key="adapter"), 0)
+    fill(of, 1, 330)
+    serve(of, Request("adapter", tokens_of(1, 330), extra_key="adapter"), 0)
     of.drain()
     of.evict_all()
-    _serve(of, Request("adapter again", tokens_of(1, 330), extra_key="adapter"), 320)
+    serve(of, Request("adapter again", tokens_of(1, 330), extra_key="adapter"), 320)
     of.evict_all()
-    _serve(of, Request("none", tokens_of(1, 330)), 320)
+    serve(of, Request("none", tokens_of(1, 330)), 320)
     clean(of)
     return Outcome("no hit between them, and hits of their own", 40)
 
@@ -170,17 +170,17 @@ def adapters(bench: Bench, core: str) -> Outcome:
         return of, str(get_lora().lora_paths[0].lora_id)
 
     first, name = started(1)
-    _serve(first, Request("first", tokens_of(1, 330), extra_key=name), 0)
+    serve(first, Request("first", tokens_of(1, 330), extra_key=name), 0)
     first.drain()
     first.close()
     other, same_name = started(2)
     assert same_name == name
-    _serve(other, Request("other", tokens_of(1, 330), extra_key=name), 0)
+    serve(other, Request("other", tokens_of(1, 330), extra_key=name), 0)
     other.drain()
     other.close()
     again, _ = started(1)
-    _serve(again, Request("again", tokens_of(1, 330), extra_key=name), 320)
-    _serve(again, Request("without", tokens_of(1, 330)), 0)
+    serve(again, Request("again", tokens_of(1, 330), extra_key=name), 320)
+    serve(again, Request("without", tokens_of(1, 330)), 0)
     clean(again)
     return Outcome("a hit for what the files are, none for other files under the same name, none without it", 20)
 
@@ -189,10 +189,10 @@ def adapters(bench: Bench, core: str) -> Outcome:
 def restarts(bench: Bench, core: str) -> Outcome:
     manager = bench.manager(ssd=True)
     first = bench.engine(manager, core=core, engine_id="restarted")
-    _fill(first, 1, 330)
+    fill(first, 1, 330)
     first.close()
     second = bench.engine(manager, core=core, engine_id="restarted")
-    _serve(second, Request("second", tokens_of(1, 330)), 320)
+    serve(second, Request("second", tokens_of(1, 330)), 320)
     clean(second)
     second.close()
     manager.stop()
@@ -201,7 +201,7 @@ def restarts(bench: Bench, core: str) -> Outcome:
     request = Request("third", tokens_of(1, 330))
     assert third.look(request) == 0 and third.cache.linker.is_pending("third"), "what is read is not said to be pending"
     assert third.linker.asked() is None
-    _serve(third, request, 320)
+    serve(third, request, 320)
     clean(third)
     return Outcome("restored from memory, then from the SSD after a wait", 40)
 
@@ -210,7 +210,7 @@ def restarts(bench: Bench, core: str) -> Outcome:
 def impatient(bench: Bench, core: str) -> Outcome:
     manager = bench.manager(ssd=True)
     of = bench.engine(manager, core=core, engine_id="impatient", pending_ms=0)
-    _fill(of, 1, 330)
+    fill(of, 1, 330)
     manager.stop()
     manager.start()
     until(lambda: of.linker._copies.ready, "the agent")
@@ -224,14 +224,14 @@ def impatient(bench: Bench, core: str) -> Outcome:
 @_scenario("asked about in every pass", _BOTH)
 def repeated(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core)
-    _fill(of, 1, 330)
+    fill(of, 1, 330)
     request = Request("again", tokens_of(1, 330))
     before = of.counters()["queries"]
     for _ in range(50):
-        assert _find(of, request) == 320
+        assert find(of, request) == 320
     counters = of.counters()
     assert (counters["queries"] - before, counters["leases"]) == (1, 1), counters
-    _serve(of, request, 320)
+    serve(of, request, 320)
     clean(of)
     return Outcome("one query and one lease for 50 lookups", 20)
 
@@ -241,12 +241,12 @@ def aborted_waiting(bench: Bench, core: str) -> Outcome:
     from sglang.srt.mem_cache.base_prefix_cache import CacheRequestHandle, CacheRequestOutcome
 
     of = bench.engine(bench.manager(), core=core)
-    _fill(of, 1, 330)
-    assert _find(of, Request("gone", tokens_of(1, 330))) == 320
+    fill(of, 1, 330)
+    assert find(of, Request("gone", tokens_of(1, 330))) == 320
     assert of.counters()["leases"] == 1
     of.cache.finish(CacheRequestHandle("gone", 0), CacheRequestOutcome.ABORT)
     clean(of)
-    _serve(of, Request("next", tokens_of(1, 330)), 320)
+    serve(of, Request("next", tokens_of(1, 330)), 320)
     clean(of)
     return Outcome("its lease ends; the next request hits", 20)
 
@@ -254,9 +254,9 @@ def aborted_waiting(bench: Bench, core: str) -> Outcome:
 @_scenario("aborted between its load and its batch", _BOTH)
 def aborted_queued(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core)
-    _fill(of, 1, 330)
+    fill(of, 1, 330)
     request = Request("gone", tokens_of(1, 330))
-    _find(of, request)
+    find(of, request)
     own = len(request.prefix)
     assert of.load_back(request) == 320
     of.cache.linker.release_request("gone")
@@ -269,7 +269,7 @@ def aborted_queued(bench: Bench, core: str) -> Outcome:
     assert of.forward(-1, []) == []
     clean(of)
     assert all(bool((rows == 0x3C).all()) for rows in of.read(slots)), "a page was written behind its load's end"
-    _serve(of, Request("next", tokens_of(1, 330)), 320)
+    serve(of, Request("next", tokens_of(1, 330)), 320)
     clean(of)
     return Outcome("the load has ended before its pages are free; the next request hits", 20)
 
@@ -277,9 +277,9 @@ def aborted_queued(bench: Bench, core: str) -> Outcome:
 @_scenario("aborted while its batch runs")
 def aborted_running(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core)
-    _fill(of, 1, 330)
+    fill(of, 1, 330)
     request = Request("gone", tokens_of(1, 330))
-    _find(of, request)
+    find(of, request)
     lock = of.cache.lock(request.match.last_device_node)
     of.load_back(request)
     index = of.start()
@@ -296,11 +296,11 @@ def aborted_running(bench: Bench, core: str) -> Outcome:
 def batch(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core, pages=128)
     for seed in (1, 2, 3):
-        _fill(of, seed, 200)
+        fill(of, seed, 200)
     requests = [Request(f"r{seed}", tokens_of(seed, 250)) for seed in (1, 2, 3)]
     locks = []
     for request in requests:
-        assert _find(of, request) == 192
+        assert find(of, request) == 192
         locks.append(of.cache.lock(request.match.last_device_node))
         assert of.load_back(request) == 192
     index = of.start()
@@ -317,15 +317,15 @@ def batch(bench: Bench, core: str) -> Outcome:
 @_scenario("no room for what was found")
 def no_room(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core, pages=48)
-    _fill(of, 1, 330)
+    fill(of, 1, 330)
     taken = of.allocator.alloc(30 * PAGE)
     request = Request("again", tokens_of(1, 330))
-    assert _find(of, request) == 320
+    assert find(of, request) == 320
     assert of.load_back(request) == 0
     assert of.start() == -1
     of.allocator.free(taken)
     clean(of)
-    _serve(of, Request("next", tokens_of(1, 330)), 320)
+    serve(of, Request("next", tokens_of(1, 330)), 320)
     clean(of)
     return Outcome("computed, and its lease ends; the next request hits", 20)
 
@@ -334,15 +334,15 @@ def no_room(bench: Bench, core: str) -> Outcome:
 def retracted(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core)
     tokens = tokens_of(1, 400)
-    _serve(of, Request("r", tokens[:200]), 0)
+    serve(of, Request("r", tokens[:200]), 0)
     of.drain()
     # It generates, is retracted with what it has computed, and loses its pages.
-    _serve(of, Request("r", tokens[:330]), 0)
+    serve(of, Request("r", tokens[:330]), 0)
     of.drain()
     of.evict_all()
-    assert _find(of, Request("r", tokens[:200])) == 192
+    assert find(of, Request("r", tokens[:200])) == 192
     request = Request("r", tokens)
-    _serve(of, request, 320)
+    serve(of, request, 320)
     clean(of)
     return Outcome("the longer chain replaces the lease of the shorter one", 20)
 
@@ -394,11 +394,11 @@ def many_saves(bench: Bench, core: str) -> Outcome:
 @_scenario("flushed while it saves", _BOTH)
 def flushed(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core)
-    _serve(of, Request("a", tokens_of(1, 330)), 0)
+    serve(of, Request("a", tokens_of(1, 330)), 0)
     of.cache.reset()
     of.allocator.clear()
     assert not of.cache.linker.pending_offloads
-    _serve(of, Request("b", tokens_of(1, 330)), 320)
+    serve(of, Request("b", tokens_of(1, 330)), 320)
     clean(of)
     return Outcome("copies end first; then a hit of what was saved", 20)
 
@@ -406,12 +406,12 @@ def flushed(bench: Bench, core: str) -> Outcome:
 @_scenario("weights updated in a running engine")
 def updated(bench: Bench, core: str) -> Outcome:
     of = bench.engine(bench.manager(), core=core)
-    _fill(of, 1, 330)
+    fill(of, 1, 330)
     of.cache.linker.retire("a test")
-    _serve(of, Request("again", tokens_of(1, 330)), 0)
+    serve(of, Request("again", tokens_of(1, 330)), 0)
     of.drain()
     of.evict_all()
-    _serve(of, Request("and again", tokens_of(1, 330)), 0)
+    serve(of, Request("and again", tokens_of(1, 330)), 0)
     clean(of)
     return Outcome("nothing is found or saved any more", 0)
 
@@ -420,9 +420,9 @@ def updated(bench: Bench, core: str) -> Outcome:
 def killed_before_load(bench: Bench, core: str) -> Outcome:
     manager = bench.manager(ssd=True)
     of = bench.engine(manager, core=core)
-    _fill(of, 1, 330)
+    fill(of, 1, 330)
     request = Request("again", tokens_of(1, 330))
-    assert _find(of, request) == 320
+    assert find(of, request) == 320
     manager.kill()
     assert of.load_back(request) == 0, "a load by a lease that is gone"
     assert of.start() == -1
@@ -430,7 +430,7 @@ def killed_before_load(bench: Bench, core: str) -> Outcome:
     clean(of)
     manager.start()
     until(lambda: _saved_again(of), "a save with the next Manager")
-    _serve(of, request, 320)
+    serve(of, request, 320)
     clean(of)
     return Outcome("computed; saved and restored again with the next Manager", 20)
 
@@ -439,9 +439,9 @@ def killed_before_load(bench: Bench, core: str) -> Outcome:
 def killed_before_forward(bench: Bench, core: str) -> Outcome:
     manager = bench.manager(ssd=True)
     of = bench.engine(manager, core=core)
-    _fill(of, 1, 330)
+    fill(of, 1, 330)
     request = Request("again", tokens_of(1, 330))
-    _find(of, request)
+    find(of, request)
     lock = of.cache.lock(request.match.last_device_node)
     assert of.load_back(request) == 320
     manager.kill()
@@ -483,7 +483,7 @@ def _saved_again(of: Any) -> bool:
     of.drain()
     of.evict_all()
     request = Request("saved?", tokens_of(1, 330))
-    found: bool = _find(of, request) == 320
+    found: bool = find(of, request) == 320
     of.cache.linker.release_request("saved?")
     return found
 
@@ -492,9 +492,9 @@ def _saved_again(of: Any) -> bool:
 def agent_killed(bench: Bench, core: str) -> Outcome:
     manager = bench.manager()
     of = bench.engine(manager, core=core)
-    _fill(of, 1, 330)
+    fill(of, 1, 330)
     request = Request("again", tokens_of(1, 330))
-    _find(of, request)
+    find(of, request)
     lock = of.cache.lock(request.match.last_device_node)
     os.kill(of.agent_pid(), signal.SIGSTOP)
     loading = of.load_back(request)
@@ -506,7 +506,7 @@ def agent_killed(bench: Bench, core: str) -> Outcome:
     of.cache.unlock(lock)
     clean_after_agent(of)
     until(lambda: of.look(Request("next", tokens_of(1, 330))) == 320, "a hit with the next agent")
-    _serve(of, Request("next", tokens_of(1, 330)), 320)
+    serve(of, Request("next", tokens_of(1, 330)), 320)
     clean(of)
     return Outcome("its request alone is aborted, when its pages are safe; hits with the next agent", 20)
 
@@ -523,7 +523,7 @@ def clean_after_agent(of: Any) -> None:
 def manager_stopped(bench: Bench, core: str) -> Outcome:
     manager = bench.manager()
     of = bench.engine(manager, core=core)
-    _fill(of, 1, 330)
+    fill(of, 1, 330)
     manager.pause()
     began = time.monotonic()
     looked = of.look(Request("again", tokens_of(1, 330)))
@@ -531,7 +531,7 @@ def manager_stopped(bench: Bench, core: str) -> Outcome:
     assert looked == 0 and took < 0.5, f"{looked} tokens after {took:.3f} s"
     manager.go_on()
     until(lambda: of.look(Request("again", tokens_of(1, 330))) == 320, "a hit when it goes on")
-    _serve(of, Request("again", tokens_of(1, 330)), 320)
+    serve(of, Request("again", tokens_of(1, 330)), 320)
     clean(of)
     return Outcome("a lookup waits no longer for it than its bound; hits afterwards", 20)
 
@@ -540,9 +540,9 @@ def manager_stopped(bench: Bench, core: str) -> Outcome:
 def two_engines(bench: Bench, core: str) -> Outcome:
     manager = bench.manager()
     first = bench.engine(manager, core=core)
-    _fill(first, 1, 330)
+    fill(first, 1, 330)
     same = bench.engine(manager, core=core)
-    _serve(same, Request("same", tokens_of(1, 330)), 320)
+    serve(same, Request("same", tokens_of(1, 330)), 320)
     others: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         ("scope", {"scope": "other"}, {}),
         ("model", {"model_digest": "cd" * 32}, {}),
@@ -550,7 +550,7 @@ def two_engines(bench: Bench, core: str) -> Outcome:
     ]
     for what, settings, arguments in others:
         other = bench.engine(manager, core=core, arguments=arguments, **settings)
-        assert _find(other, Request(what, tokens_of(1, 330))) == 0, f"a hit in spite of another {what}"
+        assert find(other, Request(what, tokens_of(1, 330))) == 0, f"a hit in spite of another {what}"
         other.close()
     clean(first, same)
     return Outcome("hits for the same facts; none if scope, model or context differ", 20)
@@ -576,15 +576,15 @@ def roles(bench: Bench, core: str) -> Outcome:
     worker.finish(finished)
     clean(of)
     whole = (len(answered) - 1) // PAGE * PAGE
-    _serve(prefill, Request("next turn", [*answered, *tokens_of(5, 40)]), whole)
+    serve(prefill, Request("next turn", [*answered, *tokens_of(5, 40)]), whole)
     for seed in (2, 3):
-        _serve(prefill, Request(f"again {seed}", tokens_of(seed, 330)), 0)
+        serve(prefill, Request(f"again {seed}", tokens_of(seed, 330)), 0)
     worker.fail(worker.admit("lost", tokens_of(6, 330)), acknowledged=PREFILL_RANKS - 1)
     late = worker.deliver(worker.admit("late", tokens_of(7, 330)))
     worker.begin(late)
     worker.finish(late)
     clean(of)
-    _serve(prefill, Request("again", tokens_of(7, 330)), 0)
+    serve(prefill, Request("again", tokens_of(7, 330)), 0)
     clean(prefill)
     return Outcome("what has finished; nothing of an abort or a failed transfer, nor after one that was lost", 25)
 
@@ -595,9 +595,9 @@ def other_kind(bench: Bench, core: str) -> Outcome:
 
     manager = bench.manager()
     of = bench.engine(manager, core=core)
-    asked = _fill(of, 1, 330)
+    asked = fill(of, 1, 330)
     request = Request("again", asked.tokens)
-    _find(of, request)
+    find(of, request)
     hashes = bytes.fromhex("".join(of.cache.linker.hit_markers["again"].tail_hashes))
     of.cache.linker.release_request("again")
     folder = bench.memory / "other"

@@ -14,7 +14,7 @@ import windowed
 from engine import PAGE, Request, tokens_of
 
 from qualification.bench import Bench, Outcome, clean, until
-from qualification.scenarios import Scenario, _fill as fill, _find as find, _serve as serve
+from qualification.scenarios import Scenario, fill, find, serve
 
 ALL: list[tuple[str, tuple[str, ...], Scenario]] = []
 """As ``scenarios.ALL``."""
