@@ -65,6 +65,11 @@ final class ChildProcess implements AutoCloseable {
     }
   }
 
+  /** Whether it has said that the store is open. */
+  boolean isReady() {
+    return ready.getNow(false);
+  }
+
   void requireAlive() throws IOException {
     if (!process.isAlive()) {
       throw new AssertionError("the process ended: " + Files.readString(errors));
