@@ -73,6 +73,7 @@ def adapter_client(config: VllmConfig, settings: Settings, engine_version: str) 
         identity=identity(config, settings, first.facts),
         engine_version=engine_version,
         instance=_instance(config, settings, first.shard_bytes, os.getpid()),
+        deadline_s=settings.answer_millis / 1000,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional
 _SIZE = re.compile(r"[0-9]+(B|KiB|MiB|GiB|TiB)?")
 _NAMES = (
     "manager", "dram", "ssd", "runtime_dir", "scope", "model_digest", "adapters", "defer_ms", "agent_command", "loads",
-    "saves", "delivery_s", "device_settings",
+    "saves", "delivery_s", "answer_ms", "device_settings",
 )
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -50,6 +50,8 @@ class Settings(NamedTuple):
     saves: Saves
     delivery_s: Optional[int] = None
     """Nothing is saved of a request whose prompt's pages another engine had kept for longer when they had arrived."""
+    answer_millis: int = 50
+    """How long a step of the engine waits for an answer of the agent before it does without the cache."""
     device_settings: tuple[tuple[str, str], ...] = ()
     """What the agent's device is set to, by name, such as ``loads`` and ``auto`` of a GPU."""
 
@@ -67,11 +69,12 @@ class Settings(NamedTuple):
             scope=_text("scope", given.get("scope")),
             model_digest=_digest("model_digest", given.get("model_digest")),
             adapters=_adapters("adapters", given.get("adapters")),
-            defer_millis=_millis("defer_ms", given.get("defer_ms")),
+            defer_millis=_millis("defer_ms", given.get("defer_ms"), 0, 60_000, unless_given=1000),
             agent_command=_command("agent_command", given.get("agent_command")),
             loads=_choice("loads", given.get("loads"), ("on", "off")) == "on",
             saves=Saves(_choice("saves", given.get("saves"), ("on", "off", "finished"))),
             delivery_s=_seconds("delivery_s", given.get("delivery_s")),
+            answer_millis=_millis("answer_ms", given.get("answer_ms"), 1, 10_000, unless_given=50),
             device_settings=_device_settings("device_settings", given.get("device_settings")),
         )
         if settings.manager is not None:
@@ -145,11 +148,11 @@ def _adapters(name: str, value: Any) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((str(adapter), str(folder)) for adapter, folder in value.items()))
 
 
-def _millis(name: str, value: Any) -> int:
+def _millis(name: str, value: Any, least: int, most: int, *, unless_given: int) -> int:
     if value is None:
-        return 1000
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 60_000:
-        raise _wrong(name, value, "milliseconds from 0 to 60000")
+        return unless_given
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise _wrong(name, value, f"milliseconds from {least} to {most}")
     return value
 
 

