@@ -40,8 +40,8 @@ HEAD = """\
 # Qualification with SGLang 0.5.22
 
 The released tree (`UnifiedRadixCache`), its linker wrapper, allocator and pools on a CPU, with agents and a Manager as
-they are used. `adapter-sglang/qualification/run qualification` writes this page. The build does not run it yet: it runs
-the linker's own tests.
+they are used. `adapter-sglang/qualification/run qualification` writes this page; the build runs it too, and fails if
+another page comes out.
 
 * In all scenarios but the last there is no model. Every row of every layer is bytes that follow from all tokens up to
   it; what is restored is compared byte by byte with what would have been computed. Pages that nobody writes hold a
