@@ -62,6 +62,10 @@ stepped by the test, so that a fault comes at a chosen step; two ranks, and the 
 CPU platform turns async scheduling off as not needed there; where a scenario says so, it is turned on again. Ranks are
 not bound to processors (`VLLM_CPU_OMP_THREADS_BIND=nobind`): the engine wants a NUMA node for each otherwise.
 
+Workers in processes of their own sleep for 50 µs where vLLM has them call `sched_yield`. With Linux 6.18 and as many such
+workers as processors, that call has kept every other thread of the machine from running for up to ten seconds
+([operating.md](operating.md#with-vllm)).
+
 These engines wait 1 s for an answer of the agent (`answer_ms`), and not 50 ms, so that on a busy machine too as many blocks
 are loaded as are expected. The server has what it is delivered with.
 """

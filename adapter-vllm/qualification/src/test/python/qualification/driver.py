@@ -18,7 +18,7 @@ from typing import Any, Optional
 
 from qualification.engine import Counts, Half, Outcome, Request, Served, Settings, Stage, Told, serve
 from qualification.model import Model, write
-from qualification.processes import agents, await_end, children, deliver
+from qualification.processes import agents, await_end, children, deliver, processor_time
 from qualification.probe import probes
 from qualification.server import Server
 
@@ -146,7 +146,8 @@ class Engine:
         """Empties the engine's own cache, when nothing is under way any more."""
         self.settle()
         if not self._call(Served.forget):
-            raise AssertionError("the engine's own cache could not be emptied: blocks are in use")
+            raise AssertionError(
+                f"the engine's own cache could not be emptied: {self.in_use()} blocks are in use; it printed:\n{self.log()}")
 
     def reset(self) -> bool:
         """Empties the engine's cache and OrbitKV's; whether both agreed."""
@@ -172,6 +173,10 @@ class Engine:
     def launched(self) -> list[int]:
         """The processes that the engine has launched: its workers, where they are others, and the agents of all ranks."""
         return children(self.pid) + agents(self.settings.identity)
+
+    def processor_time(self) -> float:
+        """Seconds for which a processor has worked for the engine so far, in whatever process."""
+        return sum(map(processor_time, [self.pid, *self.launched()]))
 
     def await_cache(self, limit: float = ATTACH_LIMIT) -> None:
         """Waits until what the engine computes is saved and loaded: its agent starts while it serves already."""

@@ -76,6 +76,12 @@ def name(process: int) -> str:
     return ""
 
 
+def processor_time(process: int) -> float:
+    """Seconds that all threads of a process have run so far."""
+    user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def await_end(processes: Iterable[int]) -> None:
     """Waits for processes whose engine has ended."""
     deadline = time.monotonic() + END_LIMIT

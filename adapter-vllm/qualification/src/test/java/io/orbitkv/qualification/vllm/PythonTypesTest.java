@@ -25,7 +25,7 @@ class PythonTypesTest {
     Command types = Command.run(
         List.of(environment.output().strip() + "/bin/python", "-m", "mypy", "--config-file", SOURCES + "/pyproject.toml",
             "--cache-dir", folder + "/mypy", SOURCES + "/qualification", SOURCES + "/figures", SOURCES + "/pd",
-            SOURCES + "/gpu"),
+            SOURCES + "/gpu", SOURCES + "/yielding"),
         Map.of("MYPYPATH", SOURCES), Duration.ofMinutes(5), folder);
     assertThat(types.status()).as(types.output()).isZero();
   }
