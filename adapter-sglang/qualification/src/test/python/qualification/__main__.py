@@ -14,11 +14,10 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Optional
 
 import loaded
 
-from qualification import document, ranks, scenarios, server, window
+from qualification import document, neighbours, ranks, scenarios, server, window
 from qualification.bench import Bench, Outcome, Row
 
 
@@ -27,6 +26,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="qualification", description=__doc__)
     parser.add_argument(
         "--command", type=shlex.split, help="what starts orbitkv; the wheel's own command unless said otherwise")
+    parser.add_argument("--vllm", help="a Python that has the released vLLM")
+    parser.add_argument("--installed", help="the folder of OrbitKV's packages, for that Python")
     parser.add_argument("--only", action="append", default=[], help="a part of a name: scenarios to run, and no page")
     parser.add_argument("--page", type=Path, help="where the page is written")
     parser.add_argument("--compare", type=Path, help="the page that must come out")
@@ -38,7 +39,8 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="orbitkv-qualification-", ignore_cleanup_errors=True) as folder,
         tempfile.TemporaryDirectory(prefix="okv-", dir="/dev/shm", ignore_cleanup_errors=True) as memory,
     ):
-        rows = _run(Path(memory), Path(folder), arguments.command, arguments.only)
+        bench = Bench(Path(memory), Path(folder), arguments.command, arguments.vllm, arguments.installed)
+        rows = _run(bench, arguments.only)
     failed = [row for row in rows if row.failure is not None]
     print(f"{len(rows)} scenarios, {len(failed)} failed")
     if failed or arguments.only:
@@ -59,12 +61,11 @@ def main() -> int:
     return 0
 
 
-def _run(memory: Path, disk: Path, command: Optional[Sequence[str]], only: Sequence[str]) -> list[Row]:
+def _run(bench: Bench, only: Sequence[str]) -> list[Row]:
     loaded.load()
     rows = []
-    bench = Bench(memory, disk, command)
     try:
-        for name, cores, scenario in [*scenarios.ALL, *window.ALL, *ranks.ALL, *server.ALL]:
+        for name, cores, scenario in [*scenarios.ALL, *window.ALL, *ranks.ALL, *neighbours.ALL, *server.ALL]:
             if only and not any(part in name for part in only):
                 continue
             for core in cores:

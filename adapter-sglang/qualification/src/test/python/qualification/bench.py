@@ -77,10 +77,16 @@ class ManagerProcess:
 class Bench:
     """What scenarios are made of. Everything that one starts ends with it."""
 
-    def __init__(self, memory: Path, disk: Path, command: Optional[Sequence[str]]) -> None:
+    def __init__(
+        self, memory: Path, disk: Path, command: Optional[Sequence[str]], vllm: Optional[str], installed: Optional[str]
+    ) -> None:
+        """Works in two folders, of which one is in memory. ``vllm`` is a Python that has it, ``installed`` OrbitKV's
+        packages for that."""
         self.memory = memory
         self.disk = disk
         self.command = command
+        self.vllm = vllm
+        self.installed = installed
         self._closing: list[Callable[[], None]] = []
         self._number = 0
 
@@ -97,6 +103,10 @@ class Bench:
         manager = ManagerProcess(words, folder, dram=dram, ssd=store)
         self._closing.append(manager.stop)
         return manager
+
+    def also_close(self, close: Callable[[], None]) -> None:
+        """Has something else end with the scenario."""
+        self._closing.append(close)
 
     def engine(
         self,

@@ -14,6 +14,9 @@ DISTRIBUTIONS = ("sglang", "torch", "transformers", "msgspec")
 
 # What the linker calls, is called by, or reads the fields of.
 FILES = (
+    "srt/disaggregation/common/conn.py",
+    "srt/disaggregation/decode.py",
+    "srt/managers/schedule_batch.py",
     "srt/managers/schedule_policy.py",
     "srt/managers/scheduler.py",
     "srt/managers/scheduler_components/weight_updater.py",
@@ -21,6 +24,7 @@ FILES = (
     "srt/mem_cache/allocator/paged.py",
     "srt/mem_cache/base_prefix_cache.py",
     "srt/mem_cache/cache_init_params.py",
+    "srt/mem_cache/common.py",
     "srt/mem_cache/cpp_utils/hash_binding.cpp",
     "srt/mem_cache/hicache_storage.py",
     "srt/mem_cache/memory_pool.py",
@@ -43,11 +47,15 @@ The released tree (`UnifiedRadixCache`), its linker wrapper, allocator and pools
 they are used. `adapter-sglang/qualification/run qualification` writes this page; the build runs it too, and fails if
 another page comes out.
 
-* In all scenarios but the last there is no model. Every row of every layer is bytes that follow from all tokens up to
-  it; what is restored is compared byte by byte with what would have been computed. Pages that nobody writes hold a
+* In all scenarios but the last two there is no model. Every row of every layer is bytes that follow from all tokens up
+  to it; what is restored is compared byte by byte with what would have been computed. Pages that nobody writes hold a
   sentinel.
 * There a test takes the scheduler's part: it calls the tree and the linker as the released scheduler does, in that
   order.
+* With a decode worker, a test is the transport too: the released queues allocate, fail and free, and no peer is there.
+* In the last but one, the released vLLM serves a small model in a process of its own, with its own adapter, and the
+  tree of this engine is asked at the same time. Each comes back six times to a quarter of what fits in memory, while
+  the other one saves a third of what fits, each time something else.
 * In the last one, the released engine's own processes serve a small model whose weights are random numbers. Its answers
   are compared token by token with those that it computed. The wheel has no kernels for a CPU: three that it then takes
   from another package are given to it in plain torch.
