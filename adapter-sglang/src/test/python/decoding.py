@@ -125,7 +125,7 @@ class Decoding:
         assert self.transfers.pop_transferred() == []
         for rank in range(acknowledged):
             self.manager.note_abort_ack(entry.req.bootstrap_room, rank, self.manager._deferred_abort_generation)
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while self.transfers.has_pending_deferred_releases():
             assert time.monotonic() < end, "pages are not released"
             self.transfers.resolve_deferred_releases()

@@ -273,7 +273,7 @@ class Engine:
         """Takes what has ended, as each step of a scheduler does."""
         self.cache.check_hicache_events()
 
-    def drain(self, limit_s: float = 20.0) -> None:
+    def drain(self, limit_s: float = 60.0) -> None:
         """Steps until no save is under way."""
         end = time.monotonic() + limit_s
         while self.cache.linker.pending_offloads:

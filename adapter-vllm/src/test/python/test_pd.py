@@ -175,8 +175,8 @@ class PdTest(unittest.TestCase):
         engine.connector.set_xfer_handshake_metadata_pp_aware({})
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
-        half._client._deadline_s = 10.0
-        self.assertTrue(half._client.prepare(10.0))
+        half._client._deadline_s = 60.0
+        self.assertTrue(half._client.prepare(60.0))
         return engine
 
     def prefill(self, **options: Any) -> PdEngine:

@@ -54,7 +54,7 @@ class SchedulerTest(unittest.TestCase):
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
         # Ample, so that a busy machine fails no test.
-        half._client._deadline_s = 10.0
+        half._client._deadline_s = 60.0
         if adapter:
             self.meet(engine)
         return engine
@@ -63,7 +63,7 @@ class SchedulerTest(unittest.TestCase):
         """Waits until the scheduler half and its agent know each other."""
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
-        self.assertTrue(half._client.prepare(10.0))
+        self.assertTrue(half._client.prepare(60.0))
 
     def stored(self, engine: Engine, prompt: list[int] = _PROMPT) -> None:
         """Computes a prompt, has it saved, and has the engine forget it."""

@@ -170,7 +170,7 @@ class WorkerTest(unittest.TestCase):
         engine.connector.set_xfer_handshake_metadata_pp_aware({})
         half = engine.connector._scheduler
         assert half is not None and half._client is not None
-        half._client._deadline_s = 10.0
+        half._client._deadline_s = 60.0
         for connector in workers.connectors:
             self.introduced(connector)
         client = half._client
@@ -184,7 +184,7 @@ class WorkerTest(unittest.TestCase):
         self.until(lambda: worker._introduction.client is not None)
         courier = worker._agent()
         assert courier is not None
-        courier.client._deadline_s = 10.0
+        courier.client._deadline_s = 60.0
 
     def until(self, condition: Callable[[], Any]) -> None:
         end = time.monotonic() + _LIMIT_S

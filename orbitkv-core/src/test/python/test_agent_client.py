@@ -35,7 +35,7 @@ class AgentClientTest(unittest.TestCase):
         self.pool = SharedPool(_GROUPS, folder=folder.name)
         self.client = AgentClient(
             self.path, instance="test", incarnation=7, namespace=bytes(32), groups=_GROUPS, memory=self.pool.path,
-            deadline_s=5.0, retry_s=1.0, max_retry_s=4.0, clock=lambda: self.now)
+            deadline_s=60.0, retry_s=1.0, max_retry_s=4.0, clock=lambda: self.now)
         self.addCleanup(self.client.close)
         self.agent: Optional[FakeAgent] = None
         self.addCleanup(self.stop)

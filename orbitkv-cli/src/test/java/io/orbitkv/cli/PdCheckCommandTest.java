@@ -7,6 +7,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.file.Files;
@@ -114,7 +115,7 @@ class PdCheckCommandTest {
 
   private Invocation check(String content, String... more) throws IOException {
     Path file = Files.writeString(folder.resolve("pd.json"), content);
-    List<String> args = new ArrayList<>(List.of("pd", "check", file.toString(), "--limit", "5"));
+    List<String> args = new ArrayList<>(List.of("pd", "check", file.toString(), "--limit", "60"));
     args.addAll(List.of(more));
     return Invocation.of(args.toArray(String[]::new));
   }
@@ -160,11 +161,15 @@ class PdCheckCommandTest {
   void whoeverDoesNotAnswer_isNamed() throws IOException {
     Stand gone = vllm();
     gone.socket.close();
+    // Taken, so that nobody else listens there meanwhile.
+    try (Socket taken = new Socket()) {
+      taken.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), gone.port));
 
-    Invocation run = check(vllm(), gone, gone, router());
+      Invocation run = check(vllm(), gone, gone, router());
 
-    assertThat(run.exitCode()).isEqualTo(1);
-    assertThat(run.out()).contains("FAIL  decode 'd0', health", "nothing listens there", "no Manager answers at");
+      assertThat(run.exitCode()).isEqualTo(1);
+      assertThat(run.out()).contains("FAIL  decode 'd0', health", "nothing listens there", "no Manager answers at");
+    }
   }
 
   @Test

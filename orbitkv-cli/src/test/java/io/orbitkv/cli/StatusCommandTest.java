@@ -9,7 +9,7 @@ import io.orbitkv.cli.http.StatusServer;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -76,15 +76,17 @@ class StatusCommandTest {
 
   @Test
   void portWhereNobodyListens_isOneLineAndCodeOne() throws IOException {
-    int port;
-    try (ServerSocket free = new ServerSocket(0)) {
-      port = free.getLocalPort();
-    }
-    Invocation run = Invocation.of("status", "--http", "http://127.0.0.1:" + port);
+    // Taken, so that nobody else listens there meanwhile.
+    try (Socket taken = new Socket()) {
+      taken.bind(new InetSocketAddress("127.0.0.1", 0));
+      String address = "http://127.0.0.1:" + taken.getLocalPort();
 
-    assertThat(run.exitCode()).isEqualTo(1);
-    assertThat(run.err())
-        .isEqualTo("orbitkv status: no Manager answers at http://127.0.0.1:" + port + ": nothing listens there\n");
+      Invocation run = Invocation.of("status", "--http", address);
+
+      assertThat(run.exitCode()).isEqualTo(1);
+      assertThat(run.err())
+          .isEqualTo("orbitkv status: no Manager answers at " + address + ": nothing listens there\n");
+    }
   }
 
   @ParameterizedTest

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class FaultMatrixTest {
 
-  private static final Duration LIMIT = Duration.ofSeconds(30);
+  private static final Duration LIMIT = Duration.ofMinutes(2);
   private static final Duration STOP = Duration.ofSeconds(30);
   private static final Duration MEMORY_BACK = Duration.ofSeconds(1);
   private static final Duration REQUEST = Duration.ofSeconds(5);

@@ -34,7 +34,7 @@ final class Browser implements AutoCloseable {
   private static final List<String> NAMES =
       List.of("chromium", "chromium-browser", "google-chrome", "google-chrome-stable");
   private static final Pattern LISTENING = Pattern.compile("DevTools listening on (ws://\\S+)");
-  private static final Duration LIMIT = Duration.ofSeconds(30);
+  private static final Duration LIMIT = Duration.ofMinutes(2);
 
   private final JsonMapper json = new JsonMapper();
   private final AtomicInteger calls = new AtomicInteger();
@@ -111,7 +111,7 @@ final class Browser implements AutoCloseable {
   void await(String condition) {
     JsonNode held = value("""
         new Promise(done => {
-          const end = Date.now() + 20000;
+          const end = Date.now() + 60000;
           const look = () => {
             if (%s) done(true);
             else if (Date.now() > end) done(false);
@@ -120,7 +120,7 @@ final class Browser implements AutoCloseable {
           look();
         })""".formatted(condition));
     if (!held.booleanValue()) {
-      throw new AssertionError("not true after 20 s: " + condition + "; the page has "
+      throw new AssertionError("not true after 60 s: " + condition + "; the page has "
           + value("document.body.innerText") + " and complained " + complaints);
     }
   }

@@ -6,6 +6,9 @@ import java.lang.System.Logger.Level;
 /** A program that logs, for a process of its own: a log belongs to a whole process. */
 public final class LoggingMain {
 
+  /** How often one thing is said. */
+  static final int AGAIN = 1000;
+
   private LoggingMain() {}
 
   /**
@@ -28,7 +31,7 @@ public final class LoggingMain {
     log.log(Level.INFO, "course");
     log.log(Level.WARNING, "fault \"quoted\"\nand a second line");
     log.log(Level.ERROR, "failure", new IllegalStateException("broken"));
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < AGAIN; i++) {
       log.log(Level.WARNING, "again " + i);
     }
   }

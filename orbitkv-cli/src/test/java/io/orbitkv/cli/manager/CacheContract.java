@@ -33,11 +33,11 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What the API promises, of whatever cache it is: code written against it cannot tell which it has. */
-@Timeout(60)
+@Timeout(300)
 abstract class CacheContract {
 
   static final int SHARD = 4096;
-  static final Duration SOON = Duration.ofSeconds(20);
+  static final Duration SOON = Duration.ofSeconds(60);
   private static final Namespace NAMESPACE = Namespace.builder("test", "1", Digest.ZERO).build();
   private static final PrefixChain CHAIN = chain(1, 2, 3, 4);
 

@@ -29,10 +29,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Real processes that are killed and stopped: nothing that was committed is lost, and nobody waits for the dead. */
-@Timeout(120)
+@Timeout(300)
 class DeathTest {
 
-  private static final Duration SOON = Duration.ofSeconds(20);
+  private static final Duration SOON = Duration.ofSeconds(60);
   private static final PrefixChain CHAIN = MemberProcess.chain(100, 4);
 
   @TempDir(factory = SharedMemoryFolder.class)
@@ -183,8 +183,8 @@ class DeathTest {
 
   @Test
   void aStoppedManager_costsARequestItsDeadline() throws IOException, InterruptedException {
-    try (TestProcess manager = managerProcess(); ManagerClient client =
-        ManagerClient.open(runtime.resolve("manager.sock"), Duration.ofMillis(300));
+    try (TestProcess manager = managerProcess();
+        ManagerClient client = ManagerClient.open(runtime.resolve("manager.sock"));
         Session session = client.attach(MemberProcess.spec("engine", 1))) {
       manager.signal("STOP");
       long start = System.nanoTime();
@@ -192,7 +192,9 @@ class DeathTest {
       for (int i = 0; i < 100; i++) {
         assertThat(session.query(CHAIN).poll()).isEqualTo(new Answer.Miss(MissReason.UNAVAILABLE));
       }
-      assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(2));
+      // Once: each time, it would be a hundred of them.
+      assertThat(Duration.ofNanos(System.nanoTime() - start))
+          .isLessThan(ManagerClient.DEFAULT_DEADLINE.multipliedBy(10));
       manager.signal("CONT");
       await(() -> session.query(CHAIN).poll().equals(new Answer.Miss(MissReason.NOT_STORED)));
     }
@@ -200,8 +202,8 @@ class DeathTest {
 
   @Test
   void whatAClientHeldOverABrokenConnection_isFreeWhenItIsDone() throws IOException, InterruptedException {
-    try (TestProcess manager = managerProcess(); ManagerClient client =
-        ManagerClient.open(runtime.resolve("manager.sock"), Duration.ofMillis(300));
+    try (TestProcess manager = managerProcess();
+        ManagerClient client = ManagerClient.open(runtime.resolve("manager.sock"));
         Session session = client.attach(MemberProcess.spec("engine", 1))) {
       SaveGrant held = session.reserve(0, CHAIN, 0, 4);
       assertThat(held.wanted()).isEqualTo(4);
@@ -210,8 +212,9 @@ class DeathTest {
       manager.signal("CONT");
       await(() -> session.query(CHAIN).poll().equals(new Answer.Miss(MissReason.NOT_STORED)));
 
-      // This process lives and may be writing: only its own word frees the memory.
-      assertThat(client.stats().quarantinedBytes()).isPositive();
+      // This process lives and may be writing: only its own word frees the memory. One thread of the Manager serves the
+      // new connection, and another sees that the old one broke.
+      await(() -> client.stats().quarantinedBytes() > 0);
       held.shard(3).fill((byte) 1);
       held.copied(3, 0);
       assertThat(held.commit()).isZero();

@@ -14,7 +14,7 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /** {@code orbitkv replay --manager}: every process is a real one. */
-@Timeout(180)
+@Timeout(300)
 class ManagerReplayTest {
 
   /** The tag of a request to restore, as docs/wire.md has it. */
@@ -65,7 +65,7 @@ class ManagerReplayTest {
       try (TestProcess replay = TestProcess.orbitkv("replay", "--manager", relay.socket().toString(), "--workers", "2",
           "--mode", mode, "--workload", "shared-prefix", "--limit", "90", "--block-bytes", "16KiB", "--json",
           json.toString())) {
-        assertThat(restore.await(Duration.ofSeconds(60))).isTrue();
+        assertThat(restore.await(Duration.ofMinutes(2))).isTrue();
         manager.close();
         manager = manager();
         assertThat(replay.awaitEnd()).isZero();

@@ -71,8 +71,8 @@ final class TestProcess implements AutoCloseable {
 
   /** Waits for its end and returns its exit code. */
   int awaitEnd() throws InterruptedException {
-    if (!process.waitFor(30, TimeUnit.SECONDS)) {
-      throw new AssertionError("process " + process.pid() + " did not end within 30 s");
+    if (!process.waitFor(2, TimeUnit.MINUTES)) {
+      throw new AssertionError("process " + process.pid() + " did not end within 2 min");
     }
     return process.exitValue();
   }

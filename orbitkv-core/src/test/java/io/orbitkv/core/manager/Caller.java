@@ -20,7 +20,7 @@ import java.util.Arrays;
 /** A member that speaks the protocol word by word. */
 final class Caller implements AutoCloseable {
 
-  private static final Duration LIMIT = Duration.ofSeconds(10);
+  private static final Duration LIMIT = Duration.ofSeconds(60);
 
   final SocketChannel channel;
   private final Connection connection;

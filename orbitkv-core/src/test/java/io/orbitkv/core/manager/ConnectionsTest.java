@@ -18,12 +18,12 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What a connection can do to the Manager and to others: nothing that it should not. */
-@Timeout(60)
+@Timeout(180)
 class ConnectionsTest {
 
   private static final PrefixChain CHAIN = chain(1, 2, 3);
@@ -155,22 +155,26 @@ class ConnectionsTest {
     try (ManagerBench bench = new ManagerBench(folder); Caller victim = bench.caller()) {
       victim.as("victim", 7, 1, Protocol.ALL_RANKS);
       PrefixChain wide = PrefixChain.ofTokens(IntStream.range(0, 2_000).toArray(), 1);
+      AtomicBoolean served = new AtomicBoolean();
       List<Thread> flood = new ArrayList<>();
       List<Caller> callers = new ArrayList<>();
       for (int i = 0; i < 8; i++) {
         Caller caller = bench.caller().as("flood-" + i, 7, 1, Protocol.ALL_RANKS);
         callers.add(caller);
         flood.add(Thread.ofPlatform().start(() -> {
-          for (int operation = 0; operation < 1_000; operation++) {
+          for (int operation = 0; !served.get(); operation++) {
             caller.query(operation, wide);
           }
         }));
       }
-      long worst = 0;
-      for (int operation = 0; operation < 100; operation++) {
-        long start = System.nanoTime();
-        assertThat(victim.query(operation, CHAIN)).isInstanceOf(Reply.Answered.class);
-        worst = Math.max(worst, System.nanoTime() - start);
+      // Not a figure: if the flood's turns came first, the victim would not be served before the flood's end, which
+      // does not come before that.
+      try {
+        for (int operation = 0; operation < 100; operation++) {
+          assertThat(victim.query(operation, CHAIN)).isInstanceOf(Reply.Answered.class);
+        }
+      } finally {
+        served.set(true);
       }
       flood.forEach(thread -> {
         try {
@@ -180,8 +184,6 @@ class ConnectionsTest {
         }
       });
       callers.forEach(Caller::close);
-      // Not a figure: it would be without end if the flood's turns came first.
-      assertThat(Duration.ofNanos(worst)).isLessThan(Duration.ofSeconds(2));
     }
   }
 
@@ -198,7 +200,7 @@ class ConnectionsTest {
       Thread holder = Thread.ofPlatform().start(() -> bench.manager.turn(() -> {
         turnIsTaken.countDown();
         try {
-          return endOfTurn.await(30, TimeUnit.SECONDS);
+          return endOfTurn.await(120, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
           throw new AssertionError(e);
         }

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What a lost member was granted is not used again before it is proven that nothing of it can use it. */
-@Timeout(60)
+@Timeout(180)
 class QuarantineTest {
 
   private static final PrefixChain CHAIN = chain(1, 2, 3);

@@ -26,7 +26,7 @@ record PlantedBug(int invariant, String what, String file, String find, String r
 
   private static final Path SOURCES = Path.of("src", "main", "java");
   private static final int MAX_SEEDS = 8_000;
-  private static final long LIMIT_SECONDS = 120;
+  private static final long LIMIT_SECONDS = 600;
 
   /**
    * Simulates the core with the fault.

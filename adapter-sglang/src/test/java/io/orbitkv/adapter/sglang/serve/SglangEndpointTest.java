@@ -46,7 +46,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The adapter as an agent opens it, with a Manager, and the linkers and workers of two ranks. */
-@Timeout(60)
+@Timeout(180)
 class SglangEndpointTest {
 
   private static final Duration LIMIT = Duration.ofSeconds(20);
@@ -54,6 +54,8 @@ class SglangEndpointTest {
   private static final int SHARD_BYTES = 4096;
   private static final int BLOCK_TOKENS = 16;
   private static final long INCARNATION = 7;
+  /** However busy the machine: what is not answered by then is nothing. */
+  private static final int PENDING_MILLIS = 60_000;
   private static final Digest WINDOW_NAMESPACE = Digest.sha256(new byte[] {1});
 
   @TempDir
@@ -126,14 +128,14 @@ class SglangEndpointTest {
   }
 
   private LinkerRequest.Attach attach(int rank) {
-    return new LinkerRequest.Attach("engine", INCARNATION, namespace, rank, RANKS, SHARD_BYTES, BLOCK_TOKENS, 2000, 0,
-        "", Optional.empty(), 0);
+    return new LinkerRequest.Attach("engine", INCARNATION, namespace, rank, RANKS, SHARD_BYTES, BLOCK_TOKENS,
+        PENDING_MILLIS, 0, "", Optional.empty(), 0);
   }
 
   /** Of a model that has layers with a window of three blocks beside. */
   private LinkerRequest.Attach attachWithWindow(int rank) {
-    return new LinkerRequest.Attach("engine", INCARNATION, namespace, rank, RANKS, SHARD_BYTES, BLOCK_TOKENS, 2000, 3,
-        "engine/window", Optional.of(WINDOW_NAMESPACE), SHARD_BYTES);
+    return new LinkerRequest.Attach("engine", INCARNATION, namespace, rank, RANKS, SHARD_BYTES, BLOCK_TOKENS,
+        PENDING_MILLIS, 3, "engine/window", Optional.of(WINDOW_NAMESPACE), SHARD_BYTES);
   }
 
   private LinkerConnection linker(int rank) throws IOException {

@@ -47,12 +47,14 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The adapter as an agent opens it, with a Manager, a connector over a socket, and a worker of one rank. */
-@Timeout(60)
+@Timeout(180)
 class VllmEndpointTest {
 
   private static final int BLOCK_TOKENS = 32;
   private static final int SHARD_BYTES = 4096;
   private static final long INCARNATION = 7;
+  /** However slow the disk: what is not read by then is computed. */
+  private static final int DEFER_MILLIS = 60_000;
 
   @TempDir
   private Path folder;
@@ -99,7 +101,8 @@ class VllmEndpointTest {
   }
 
   private SchedulerRequest.Attach attach() {
-    return new SchedulerRequest.Attach("engine", INCARNATION, namespace, 1, SHARD_BYTES, BLOCK_TOKENS, 2000, true, true);
+    return new SchedulerRequest.Attach(
+        "engine", INCARNATION, namespace, 1, SHARD_BYTES, BLOCK_TOKENS, DEFER_MILLIS, true, true);
   }
 
   /** The one worker of the instance, as its agent attaches it. */

@@ -18,10 +18,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@code kill -9} of a real process that fills a store, again and again on the same store. */
-@Timeout(300)
+@Timeout(600)
 class KilledProcessTest {
 
   private static final int ROUNDS = 10;
+  private static final int ENOUGH = 100;
   private static final String SEGMENT_BYTES = "256KiB";
   private static final long CAPACITY = Sizing.footprintBytes(Superblock.PREAMBLE_BYTES + 8 * (256 << 10));
 
@@ -40,11 +41,11 @@ class KilledProcessTest {
   void everythingAcknowledgedIsFoundAndEveryByteIsRight(String killed, String reader)
       throws IOException, InterruptedException {
     folder = parent.resolve(killed);
-    for (int round = 0; round < ROUNDS; round++) {
+    // A slow disk writes little in the time of a round, and needs more of them.
+    for (int round = 0; round < ROUNDS || verified <= ENOUGH; round++) {
       runAndKill(killed, round);
       reopen(round % 2 == 0 ? reader : killed);
     }
-    assertThat(verified).as("extents verified over all rounds").isGreaterThan(100);
   }
 
   private void runAndKill(String backend, int round) throws IOException, InterruptedException {

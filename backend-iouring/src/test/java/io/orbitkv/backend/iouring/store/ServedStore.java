@@ -103,7 +103,7 @@ final class ServedStore implements AutoCloseable {
   private StoreStatus await() {
     store.submit();
     try {
-      Completed completed = completions.poll(30, TimeUnit.SECONDS);
+      Completed completed = completions.poll(120, TimeUnit.SECONDS);
       assertThat(completed).as("a completion in time").isNotNull();
       assertThat(completed.token()).isEqualTo(nextToken++);
       return completed.status();
