@@ -13,7 +13,7 @@ import java.util.function.Consumer;
 public final class ChildCommand implements AutoCloseable {
 
   /** How long a command may take from its start until it serves. */
-  private static final Duration START_LIMIT = Duration.ofSeconds(60);
+  private static final Duration START_LIMIT = Duration.ofMinutes(5);
 
   private static final String READY = "ready";
 
