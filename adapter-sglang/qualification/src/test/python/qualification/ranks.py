@@ -168,6 +168,8 @@ def one_slow(of: Any, rank: int) -> None:
     _drain(of)
     counters = of.counters()
     assert counters["hits"] == 1, counters
+    # They count what all ranks have asked: none may ask for more before the other has looked.
+    torch.distributed.barrier()
     of.evict_all()
     _serve(of, Request("and again", tokens_of(1, 400)), 320)
     _drain(of)
