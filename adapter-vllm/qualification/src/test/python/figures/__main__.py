@@ -3,11 +3,17 @@ Measures the released engine with and without OrbitKV, both with the engine's ow
 
 Rounds with and without alternate, and which comes first alternates too, so that what else the machine does meets both.
 A figure is the median of its rounds; behind it are the lowest and the highest round.
+
+What is kept of a throughput is measured with both engines running the same requests in turn, a tenth of a second each: a
+machine that others use too changes its speed by a tenth within seconds. The median of the rounds stands with the interval in
+which the true one is with a confidence of 95 %. "Processors have worked" counts all that the engine, the agent and the Manager
+do until what was computed is saved.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import random
@@ -15,27 +21,70 @@ import shlex
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from qualification.driver import Bench, Engine, Installed
 from qualification.engine import Request, Settings
 from qualification.model import Model
 
-# 15 million weights: a step is long enough to be an engine's, and a prompt costs something.
-MODEL = Model(layers=6, hidden=512, heads=8, kv_heads=4, head=64, vocabulary=4096, positions=8192, seed=1)
+SLICE_S = 0.1
+PAUSE_S = 0.02
 BLOCK = 32
 LONGEST = 4608
+
+
+class Size(NamedTuple):
+    """A model, and how much is asked of it at once."""
+
+    model: Model
+    dtype: str
+    requests: int
+    prompt: int
+    tokens: int
+    blocks: int
+
+
+SIZES = {
+    # 15 million weights: a step is long enough to be an engine's, and a prompt costs something.
+    "small": Size(
+        Model(layers=6, hidden=512, heads=8, kv_heads=4, head=64, vocabulary=4096, positions=8192, seed=1), "float32",
+        16, 512, 128, 1024),
+    # The layers of Qwen3-0.6B, the smallest of its kind that is served, with fewer words.
+    "0.6B": Size(
+        Model(layers=28, hidden=1024, heads=16, kv_heads=8, head=128, vocabulary=32768, positions=8192, seed=1,
+              intermediate=3072), "bfloat16", 16, 256, 64, 320),
+}
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Where the median is that values are drawn around, with a confidence of 95 %, whatever their distribution: between
+    two of them, behind which it is as seldom as so many tosses of a coin all but agree."""
+    ordered, count = sorted(values), len(values)
+    outside, tail = 0, 0.0
+    while outside < count // 2 and tail + math.comb(count, outside) / 2**count <= 0.025:
+        tail += math.comb(count, outside) / 2**count
+        outside += 1
+    if outside == 0:
+        return -math.inf, math.inf
+    return ordered[outside - 1], ordered[count - outside]
 
 
 @dataclass(frozen=True)
 class Rounds:
     """What was measured with and without OrbitKV, round by round."""
 
-    without: Sequence[float]
-    using: Sequence[float]
+    without: list[float]
+    using: list[float]
+
+    def add(self, without: float, using: float) -> None:
+        """Adds a round."""
+        self.without.append(without)
+        self.using.append(using)
 
     def line(self, name: str, unit: str, scale: float = 1.0) -> str:
         """A line of a table."""
@@ -50,27 +99,71 @@ class Rounds:
 class Figures:
     """Two engines that differ in OrbitKV alone."""
 
-    def __init__(self, bench: Bench, rounds: int, folder: Path) -> None:
-        model = bench.model("measured", MODEL)
-        settings = Settings(model, blocks=1024, longest=LONGEST, batched_tokens=2048, requests=32)
+    def __init__(self, bench: Bench, size: Size, rounds: int, folder: Path, control: bool) -> None:
+        model = bench.model("measured", size.model)
+        settings = Settings(
+            model, blocks=size.blocks, longest=LONGEST, batched_tokens=2048, requests=32, dtype=size.dtype)
         ssd = folder / "ssd"
         ssd.mkdir()
         self._without = bench.engine(settings)
-        self._using = bench.engine(bench.with_cache(settings, None, dram="2GiB", ssd=f"{ssd}:4GiB"))
+        self._using = bench.engine(
+            settings if control else bench.with_cache(settings, None, dram="2GiB", ssd=f"{ssd}:4GiB"))
+        self._size = size
         self._rounds = rounds
         self._numbers = random.Random(7)
 
+    def kept(self) -> None:
+        """Nothing to reuse: what is kept of the engine's throughput."""
+        size = self._size
+        engines = self._without, self._using
+        steps = Rounds([], [])
+        works = Rounds([], [])
+        for number in range(self._rounds + 1):
+            requests = self._requests(size.requests, size.prompt, size.tokens)
+            before = [engine.processor_time() for engine in engines]
+            taken = self._in_turn(engines if number % 2 == 0 else engines[::-1], requests)
+            for engine in engines:
+                engine.settle()
+            worked = [engine.processor_time() - earlier for engine, earlier in zip(engines, before)]
+            # The first round is for warming up.
+            if number > 0:
+                steps.add(taken[self._without], taken[self._using])
+                works.add(*worked)
+        load = f"{size.requests} requests of {size.prompt} + {size.tokens} tokens at once"
+        print(f"| {load}, nothing to reuse | without OrbitKV | with OrbitKV |", "|---|---:|---:|", sep="\n")
+        print(steps.line("all steps", "s"))
+        print(works.line("processors have worked", "s"))
+        print()
+        self._print_kept("kept, by the time of the steps", steps)
+        self._print_kept("kept, by the time for which processors have worked", works)
+
+    @staticmethod
+    def _in_turn(engines: Sequence[Engine], requests: list[Request]) -> dict[Engine, float]:
+        """Has engines run the same requests, each for a moment; what each took in all."""
+        taken = dict.fromkeys(engines, 0.0)
+        running = list(engines)
+        for engine in engines:
+            engine.submit(*requests)
+        while running:
+            for engine in tuple(running):
+                seconds, left = engine.run_for(SLICE_S)
+                taken[engine] += seconds
+                if not left:
+                    running.remove(engine)
+                # What an agent copies now must not slow the other engine down.
+                time.sleep(PAUSE_S)
+        return taken
+
+    @staticmethod
+    def _print_kept(title: str, rounds: Rounds) -> None:
+        ratios = [without / using for without, using in zip(rounds.without, rounds.using)]
+        low, high = interval(ratios)
+        print(f"{title}: {statistics.median(ratios):.2%}, median of {len(ratios)} rounds, "
+              f"95 % interval {low:.2%} to {high:.2%}, rounds from {min(ratios):.2%} to {max(ratios):.2%}")
+
     def overhead(self) -> None:
-        """Nothing to reuse: what OrbitKV costs."""
+        """Nothing to reuse: what OrbitKV costs where."""
         print("| nothing to reuse | without OrbitKV | with OrbitKV |", "|---|---:|---:|", sep="\n")
-        mixed = self._both(lambda engine, requests: sum(
-            request.tokens + len(request.prompt) for request in requests) / engine.run_time(*requests),
-            partial(self._requests, 16, 512, 128))
-        print(mixed.line("throughput, 16 requests of 512 + 128 tokens at once", "tokens/s"))
-        prompts = self._both(lambda engine, requests: sum(
-            len(request.prompt) for request in requests) / engine.run_time(*requests),
-            partial(self._requests, 4, 2048, 1))
-        print(prompts.line("throughput, 4 prompts of 2,048 tokens at once", "tokens/s"))
         steps = self._both(lambda engine, requests: statistics.median(engine.step_times(requests[0])),
             partial(self._requests, 1, 512, 256))
         print(steps.line("step of 1 request, median of 255", "ms", 1e3))
@@ -82,10 +175,6 @@ class Figures:
             more = statistics.median(first.using) - statistics.median(first.without)
             added.append(f"{more * 1e3:+.2f} ms for {length:,} tokens")
         print()
-        for name, measured in (("mixed", mixed), ("prompts", prompts)):
-            ratios = [using / without for using, without in zip(measured.using, measured.without)]
-            print(f"throughput kept, {name}: {statistics.median(ratios):.2%} in the median of pairs of rounds, "
-                  f"{min(ratios):.2%} to {max(ratios):.2%}")
         print(f"added time to first token on a miss: {', '.join(added)}")
         for name, requests in (
             ("16 requests of 512 + 128 tokens at once", self._requests(16, 512, 128)),
@@ -115,7 +204,7 @@ class Figures:
                 loaded.append(self._using.first_token_time(again))
                 counts = self._using.counts()
                 size = int(counts.connector.get("loaded_bytes", 0))
-                expected = length // BLOCK * MODEL.block_bytes(BLOCK)
+                expected = length // BLOCK * self._size.model.block_bytes(BLOCK, 4 if self._size.dtype == "float32" else 2)
                 if size != expected:
                     raise AssertionError(f"loaded {size} bytes of a prefix of {length} tokens, expected {expected}")
             print(f"| {length:,} tokens | {self._milliseconds(computed)} | {self._milliseconds(own)} | "
@@ -138,12 +227,15 @@ class Figures:
         return [self._request(prompt, tokens) for _ in range(count)]
 
     def _request(self, prompt: int, tokens: int) -> Request:
-        numbers = tuple(self._numbers.randrange(3, MODEL.vocabulary) for _ in range(prompt))
+        numbers = tuple(self._numbers.randrange(3, self._size.model.vocabulary) for _ in range(prompt))
         return Request(f"request {self._numbers.getrandbits(64):x}", numbers, tokens)
 
     @staticmethod
     def _milliseconds(values: Sequence[float]) -> str:
         return f"{statistics.median(values) * 1e3:,.1f} ms ({min(values) * 1e3:,.1f} to {max(values) * 1e3:,.1f})"
+
+
+PARTS = ("kept", "overhead", "savings")
 
 
 def main() -> int:
@@ -154,6 +246,11 @@ def main() -> int:
     parser.add_argument(
         "--command", type=shlex.split, help="what starts orbitkv; the wheel's own command unless said otherwise")
     parser.add_argument("--rounds", type=int, default=5, help="rounds that are counted")
+    parser.add_argument("--size", choices=SIZES, default="small", help="the model")
+    parser.add_argument(
+        "--control", action="store_true", help="both engines without OrbitKV: what two equal ones differ by")
+    parser.add_argument(
+        "--parts", choices=PARTS, nargs="+", default=PARTS, help="what is measured; all of it unless said otherwise")
     arguments = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="orbitkv-figures-", ignore_cleanup_errors=True) as folder,
@@ -163,10 +260,10 @@ def main() -> int:
         bench = Bench(Path(folder), Path(memory), installed)
         try:
             print(f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start")
-            figures = Figures(bench, arguments.rounds, Path(folder))
-            figures.overhead()
-            print()
-            figures.savings()
+            figures = Figures(bench, SIZES[arguments.size], arguments.rounds, Path(folder), arguments.control)
+            for part in arguments.parts:
+                getattr(figures, part)()
+                print(flush=True)
             print(f"load {os.getloadavg()[0]:.2f} at the end")
         finally:
             bench.close()

@@ -124,6 +124,11 @@ class Engine:
         """Seconds from the submission of requests to the last one's end."""
         return float(self._call(Served.run_time, *requests))
 
+    def run_for(self, limit: float) -> tuple[float, bool]:
+        """Takes steps for some seconds; how many they took, and whether requests are left."""
+        taken, left = self._call(Served.run_for, limit)
+        return float(taken), bool(left)
+
     def settle(self) -> int:
         """Steps until nothing is under way; blocks that did not come back."""
         return int(self._call(Served.settle))

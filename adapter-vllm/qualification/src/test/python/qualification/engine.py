@@ -335,6 +335,15 @@ class Served:
             self._engine.step()
         return time.perf_counter() - started
 
+    def run_for(self, limit: float) -> tuple[float, bool]:
+        """Takes steps for a while; what they took, and whether requests are left."""
+        started = time.perf_counter()
+        taken = 0.0
+        while self._engine.has_unfinished_requests() and taken < limit:
+            self._engine.step()
+            taken = time.perf_counter() - started
+        return taken, self._engine.has_unfinished_requests()
+
     def connector_time(self, *requests: Request) -> tuple[int, float, float]:
         """Runs requests to their ends; the steps, what they took, and what of it the connector's calls took."""
         inside = 0.0
