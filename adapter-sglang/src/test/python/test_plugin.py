@@ -106,17 +106,37 @@ class HooksTest(unittest.TestCase):
         self.assertEqual("admitted", hooks._admit(self._original, adder, request, False, None))
         self.assertEqual([(adder, request, False, None)], self.calls)
 
+    def test_a_request_that_was_queued_is_asked_about_if_that_was_set(self) -> None:
+        scheduler, request = mock.Mock(waiting_queue=[mock.Mock()]), mock.Mock()
+
+        def queued(*args: object) -> None:
+            scheduler.waiting_queue.append(request)
+
+        scheduler.tree_cache.linker.asks_early = True
+        # Refused: there is no room in the queue.
+        self.assertEqual("admitted", hooks._enqueue(self._original, scheduler, request))
+        request.init_next_round_input.assert_not_called()
+        hooks._enqueue(queued, scheduler, request)
+        request.init_next_round_input.assert_called_once_with(scheduler.tree_cache)
+        scheduler.tree_cache.linker.asks_early = False
+        hooks._enqueue(queued, scheduler, request)
+        request.init_next_round_input.assert_called_once()
+
     def test_an_engine_without_orbitkv_is_left_alone(self) -> None:
         for linker in (None, object()):
             adder = mock.Mock()
             adder.tree_cache = mock.Mock(linker=linker)
             self.assertEqual("admitted", hooks._admit(self._original, adder, mock.Mock(), False, None))
+            request = mock.Mock()
+            scheduler = mock.Mock(tree_cache=adder.tree_cache, waiting_queue=[request])
+            self.assertEqual("admitted", hooks._enqueue(self._original, scheduler, request))
+            request.init_next_round_input.assert_not_called()
             hooks._before_update(mock.Mock(scheduler=mock.Mock(tree_cache=adder.tree_cache)), None)
             hooks._before_step(mock.Mock(tree_cache=adder.tree_cache))
             hooks._before_release(mock.Mock(tree_cache=adder.tree_cache), mock.Mock())
             adder.tree_cache.check_hicache_events.assert_not_called()
         hooks._before_update(mock.Mock(scheduler=None), None)
-        self.assertEqual(2, len(self.calls))
+        self.assertEqual(4, len(self.calls))
 
     def test_an_update_of_weights_ends_the_use_of_the_cache(self) -> None:
         updater = mock.Mock()

@@ -16,14 +16,14 @@ class SettingsTest(unittest.TestCase):
     def test_what_is_set_is_there(self) -> None:
         text = (
             '{"dram": "64GiB", "ssd": "/var/cache/orbitkv:200GiB", "engine_id": "qwen-0", "scope": "a",'
-            ' "pending_ms": 0, "loads": "off", "saves": "off",'
+            ' "pending_ms": 0, "loads": "off", "saves": "off", "early": "on",'
             ' "agent_command": ["/opt/orbitkv"], "runtime_dir": "/dev/shm/x"}'
         )
         settings = Settings.parse(text)
         self.assertEqual(("64GiB", "/var/cache/orbitkv:200GiB"), (settings.dram, settings.ssd))
         self.assertEqual(("qwen-0", "a"), (settings.engine_id, settings.scope))
         self.assertEqual((0, ["/opt/orbitkv"]), (settings.pending_ms, settings.agent_command))
-        self.assertEqual(("off", "off"), (settings.loads, settings.saves))
+        self.assertEqual(("off", "off", "on"), (settings.loads, settings.saves, settings.early))
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write(text)
             file.flush()
@@ -42,6 +42,7 @@ class SettingsTest(unittest.TestCase):
             ('{"agent_command": []}', r"\$.agent_command"),
             ('{"loads": false}', r"\$.loads"),
             ('{"saves": "finished"}', r"\$.saves"),
+            ('{"early": true}', r"\$.early"),
             ("[]", "Expected `object`"),
             ("{", "truncated"),
             ("@/nowhere/at/all", "cannot be read"),

@@ -62,7 +62,8 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
     known = identity(settings, facts(context, pools, settings, version, device.partition(":")[0]))
     instance = _instance(context, pools, settings)
     forward_stream = getattr(getattr(context.tp_worker, "model_runner", None), "forward_stream", None)
-    is_decode = get_disagg().disaggregation_mode == "decode"
+    mode = get_disagg().disaggregation_mode
+    is_decode = mode == "decode"
     cache = DecodeTree(params) if is_decode else UnifiedRadixCache(params)
     folder = EngineFolder(instance.name, settings.runtime)
     folder.enter()
@@ -78,7 +79,11 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
     linker = OrbitKvLinker(
         pools=pools, lookups=agent, copies=agent.copies, saves=settings.saves == "on", resources=agent
     )
-    cache.linker = OrbitKvLinkerWrapper(cache, linker, loads=settings.loads == "on", offers=not is_decode)
+    # Workers of prefill and decode queue requests that may not run for long.
+    early = settings.early == "on" and mode == "null"
+    cache.linker = OrbitKvLinkerWrapper(
+        cache, linker, loads=settings.loads == "on", offers=not is_decode, early=early
+    )
     kvcache.register_layer_transfer_counter(linker.layer_done_counter)
     context.tp_worker.register_hicache_layer_transfer_counter(linker.layer_done_counter)
     _LOG.info(

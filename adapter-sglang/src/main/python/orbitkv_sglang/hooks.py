@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Optional
 
 _ADMISSION = "sglang.srt.managers.schedule_policy.PrefillAdder.add_one_req"
+_QUEUE = "sglang.srt.managers.scheduler.Scheduler._add_request_to_queue"
 _UPDATER = "sglang.srt.managers.scheduler_components.weight_updater.SchedulerWeightUpdaterManager"
 _UPDATES = (
     "update_weights_from_disk", "update_weights_from_distributed", "update_weights_from_tensor",
@@ -20,7 +21,7 @@ _DECODE = "sglang.srt.disaggregation.decode"
 _STEP = f"{_DECODE}.SchedulerDisaggregationDecodeMixin.process_decode_queue"
 _RELEASE = f"{_DECODE}.DecodeTransferQueue._release_request"
 
-TARGETS: tuple[str, ...] = (_ADMISSION, *(f"{_UPDATER}.{name}" for name in _UPDATES), _STEP, _RELEASE)
+TARGETS: tuple[str, ...] = (_ADMISSION, _QUEUE, *(f"{_UPDATER}.{name}" for name in _UPDATES), _STEP, _RELEASE)
 """Every target, by its full name."""
 
 
@@ -29,6 +30,7 @@ def register() -> None:
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 
     HookRegistry.register(_ADMISSION, _admit, HookType.AROUND)
+    HookRegistry.register(_QUEUE, _enqueue, HookType.AROUND)
     for name in _UPDATES:
         HookRegistry.register(f"{_UPDATER}.{name}", _before_update, HookType.BEFORE)
     HookRegistry.register(_STEP, _before_step, HookType.BEFORE)
@@ -54,7 +56,7 @@ def missing() -> list[str]:
 
 def _is_ours(function: Any) -> bool:
     closure = getattr(function, "__closure__", None) or ()
-    ours = (_admit, _before_update, _before_step, _before_release)
+    ours = (_admit, _enqueue, _before_update, _before_step, _before_release)
     return any(cell.cell_contents is hook for cell in closure for hook in ours)
 
 
@@ -66,6 +68,16 @@ def _admit(original: Callable[..., Any], adder: Any, req: Any, *args: Any, **key
 
         return AddReqResult.CONTINUE
     return original(adder, req, *args, **keywords)
+
+
+def _enqueue(original: Callable[..., Any], scheduler: Any, req: Any, *args: Any, **keywords: Any) -> Any:
+    """Asks about a request as the pass does in which it may run, if an operator wants that. All ranks queue the same
+    requests in the same order, and this one is not queued if it was refused."""
+    result = original(scheduler, req, *args, **keywords)
+    if getattr(getattr(scheduler.tree_cache, "linker", None), "asks_early", False) is True:
+        if scheduler.waiting_queue and scheduler.waiting_queue[-1] is req:
+            req.init_next_round_input(scheduler.tree_cache)
+    return result
 
 
 def _before_update(updater: Any, *args: Any, **keywords: Any) -> None:

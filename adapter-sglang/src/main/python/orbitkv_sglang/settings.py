@@ -36,6 +36,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether anything is restored; off on a decode worker, whose pages its transport alone writes."""
     saves: Literal["on", "off"] = "on"
     """Whether pages are saved; on a decode worker, those of requests that have finished well."""
+    early: Literal["on", "off"] = "off"
+    """Whether a request is asked about when it is queued, and not only when it may run: the SSD is read meanwhile, and what
+    is found is held from then on."""
     agent_command: Optional[Annotated[list[str], Meta(min_length=1)]] = None
     """What starts an agent; that of this package unless it is set."""
 

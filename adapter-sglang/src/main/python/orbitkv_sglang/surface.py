@@ -60,6 +60,8 @@ _SURFACE = Surface(
             ("build_external_linker_transfer", "update_external_linker_load"),
         ),
         ("sglang.srt.managers.schedule_policy", "PrefillAdder", ("add_one_req",)),
+        ("sglang.srt.managers.schedule_batch", "Req", ("init_next_round_input",)),
+        ("sglang.srt.managers.scheduler", "Scheduler", ("_add_request_to_queue",)),
         ("sglang.srt.managers.tp_worker", "TpModelWorker", ("set_hicache_consumer", "forward_batch_generation")),
         (
             "sglang.srt.managers.tp_worker", "TpModelWorker", ("register_hicache_layer_transfer_counter",),

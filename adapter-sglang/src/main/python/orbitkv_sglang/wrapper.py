@@ -26,12 +26,15 @@ class OrbitKvLinkerWrapper(UnifiedCacheLinkerWrapper):
     The linker's keys are those of a tail or of a node. Stored blocks are named by whole chains, which the tree knows.
     """
 
-    def __init__(self, cache: UnifiedRadixCache, linker: OrbitKvLinker, *, loads: bool, offers: bool) -> None:
-        """``loads`` is whether anything is looked for, ``offers`` whether the tree's pages are saved unasked."""
+    def __init__(self, cache: UnifiedRadixCache, linker: OrbitKvLinker, *, loads: bool, offers: bool, early: bool) -> None:
+        """``loads`` is whether anything is looked for, ``offers`` whether the tree's pages are saved unasked, ``early``
+        whether a request is looked for when it is queued."""
         super().__init__(cache, linker)
         self._linker = linker
         self._loads = loads
         self._offers = offers
+        self.asks_early = loads and early
+        """Whether a request is to be asked about as soon as it is queued."""
         self._pending: set[str] = set()
         linker.bind(lambda own: self._reduced(own, torch.distributed.ReduceOp.MIN))
 

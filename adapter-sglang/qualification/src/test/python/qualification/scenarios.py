@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import engine
 import torch
@@ -234,6 +235,34 @@ def repeated(bench: Bench, core: str) -> Outcome:
     serve(of, request, 320)
     clean(of)
     return Outcome("one query and one lease for 50 lookups", 20)
+
+
+@_scenario("asked about when it is queued (SSD)")
+def asked_early(bench: Bench, core: str) -> Outcome:
+    from sglang.srt.disaggregation.utils import DisaggregationMode
+    from sglang.srt.managers.scheduler import Scheduler
+
+    manager = bench.manager(ssd=True)
+    before = bench.engine(manager, core=core, engine_id="early")
+    fill(before, 1, 330)
+    before.close()
+    manager.stop()
+    manager.start()
+    of = bench.engine(manager, core=core, engine_id="early", early="on")
+    scheduler = mock.Mock(disaggregation_mode=DisaggregationMode.NULL, tree_cache=of.cache, waiting_queue=[])
+    scheduler._abort_on_queued_limit.side_effect = (True, False)
+    request = mock.Mock(rid="early")
+    asked = Request("early", tokens_of(1, 330))
+    request.init_next_round_input.side_effect = lambda _: of.look(asked)
+    for _ in range(2):
+        Scheduler._add_request_to_queue(scheduler, request)
+    request.init_next_round_input.assert_called_once_with(of.cache)
+    assert of.counters()["queries"] == 1, "nothing was asked"
+    assert find(of, asked) == 320
+    assert of.counters()["queries"] == 1, "it was asked for again"
+    serve(of, asked, 320)
+    clean(of)
+    return Outcome("what is read while it waits is restored; one that was refused is not asked about", 20)
 
 
 @_scenario("aborted while it waits")

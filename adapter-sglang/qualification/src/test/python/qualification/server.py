@@ -32,8 +32,8 @@ def _make_model(folder: Path) -> None:
     LlamaForCausalLM(LlamaConfig(**_CONFIG)).to(torch.float32).save_pretrained(folder)
 
 
-def _serve(bench: Bench, manager: ManagerProcess, model: Path, prompts: list[list[int]]) -> list[dict[str, Any]]:
-    settings = {"manager": manager.socket, "runtime_dir": str(bench.memory / "run"), "pending_ms": 10_000}
+def _serve(bench: Bench, manager: ManagerProcess, model: Path, prompts: list[list[int]], early: str) -> list[dict[str, Any]]:
+    settings = {"early": early, "manager": manager.socket, "runtime_dir": str(bench.memory / "run"), "pending_ms": 10_000}
     if bench.command is not None:
         settings["agent_command"] = list(bench.command)
     kernels = Path(__file__).parent.parent / "kernels"
@@ -53,11 +53,11 @@ def _engine_with_a_model(bench: Bench, _: str) -> Outcome:
     _make_model(model)
     manager = bench.manager(ssd=True)
     prompts = [[(seed * 7 + index * 31) % 1000 + 3 for index in range(200)] for seed in (1, 2)]
-    first = _serve(bench, manager, model, prompts)
+    first = _serve(bench, manager, model, prompts, "off")
     computed, flushed = first[:2], first[2:]
     assert [answer["cached"] for answer in computed] == [0, 0], first
     assert [answer["cached"] for answer in flushed] == [192, 192], first
-    second = _serve(bench, manager, model, prompts)
+    second = _serve(bench, manager, model, prompts, "on")
     assert [answer["cached"] for answer in second] == [192] * 4, second
     for answers in (flushed, second[:2], second[2:]):
         assert [answer["tokens"] for answer in answers] == [answer["tokens"] for answer in computed], (first, second)
