@@ -74,9 +74,9 @@ def _enqueue(original: Callable[..., Any], scheduler: Any, req: Any, *args: Any,
     """Asks about a request as the pass does in which it may run, if an operator wants that. All ranks queue the same
     requests in the same order, and this one is not queued if it was refused."""
     result = original(scheduler, req, *args, **keywords)
-    if getattr(getattr(scheduler.tree_cache, "linker", None), "asks_early", False) is True:
-        if scheduler.waiting_queue and scheduler.waiting_queue[-1] is req:
-            req.init_next_round_input(scheduler.tree_cache)
+    asks_early = getattr(getattr(scheduler.tree_cache, "linker", None), "asks_early", False)
+    if asks_early and scheduler.waiting_queue and scheduler.waiting_queue[-1] is req:
+        req.init_next_round_input(scheduler.tree_cache)
     return result
 
 

@@ -66,6 +66,11 @@ class ManagerProcess:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
+    def restart(self) -> None:
+        """Ends it in order and starts it again: what is on its SSD is left."""
+        self.stop()
+        self.start()
+
     def stop(self) -> None:
         assert self._process is not None
         if self._process.poll() is None:

@@ -17,7 +17,7 @@ import torch
 from decoding import PREFILL_RANKS, Decoding
 from engine import DIM, HEADS, PAGE, Request, tokens_of
 
-from qualification.bench import Bench, Outcome, clean, until
+from qualification.bench import Bench, ManagerProcess, Outcome, clean, until
 
 Scenario = Callable[[Bench, str], Outcome]
 
@@ -186,18 +186,23 @@ def adapters(bench: Bench, core: str) -> Outcome:
     return Outcome("a hit for what the files are, none for other files under the same name, none without it", 20)
 
 
+def _left_behind(bench: Bench, core: str, engine_id: str) -> ManagerProcess:
+    """Returns a Manager with an SSD that has what an engine saved which has ended."""
+    manager = bench.manager(ssd=True)
+    of = bench.engine(manager, core=core, engine_id=engine_id)
+    fill(of, 1, 330)
+    of.close()
+    return manager
+
+
 @_scenario("engine started again, and its Manager (SSD)")
 def restarts(bench: Bench, core: str) -> Outcome:
-    manager = bench.manager(ssd=True)
-    first = bench.engine(manager, core=core, engine_id="restarted")
-    fill(first, 1, 330)
-    first.close()
+    manager = _left_behind(bench, core, "restarted")
     second = bench.engine(manager, core=core, engine_id="restarted")
     serve(second, Request("second", tokens_of(1, 330)), 320)
     clean(second)
     second.close()
-    manager.stop()
-    manager.start()
+    manager.restart()
     third = bench.engine(manager, core=core, engine_id="restarted")
     request = Request("third", tokens_of(1, 330))
     assert third.look(request) == 0 and third.cache.linker.is_pending("third"), "what is read is not said to be pending"
@@ -212,8 +217,7 @@ def impatient(bench: Bench, core: str) -> Outcome:
     manager = bench.manager(ssd=True)
     of = bench.engine(manager, core=core, engine_id="impatient", pending_ms=0)
     fill(of, 1, 330)
-    manager.stop()
-    manager.start()
+    manager.restart()
     until(lambda: of.linker._copies.ready, "the agent")
     request = Request("again", tokens_of(1, 330))
     until(lambda: of.look(request) == 0 and not of.cache.linker.is_pending("again"), "an answer")
@@ -242,12 +246,8 @@ def asked_early(bench: Bench, core: str) -> Outcome:
     from sglang.srt.disaggregation.utils import DisaggregationMode
     from sglang.srt.managers.scheduler import Scheduler
 
-    manager = bench.manager(ssd=True)
-    before = bench.engine(manager, core=core, engine_id="early")
-    fill(before, 1, 330)
-    before.close()
-    manager.stop()
-    manager.start()
+    manager = _left_behind(bench, core, "early")
+    manager.restart()
     of = bench.engine(manager, core=core, engine_id="early", early="on")
     scheduler = mock.Mock(disaggregation_mode=DisaggregationMode.NULL, tree_cache=of.cache, waiting_queue=[])
     scheduler._abort_on_queued_limit.side_effect = (True, False)

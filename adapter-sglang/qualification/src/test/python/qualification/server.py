@@ -32,8 +32,12 @@ def _make_model(folder: Path) -> None:
     LlamaForCausalLM(LlamaConfig(**_CONFIG)).to(torch.float32).save_pretrained(folder)
 
 
-def _serve(bench: Bench, manager: ManagerProcess, model: Path, prompts: list[list[int]], early: str) -> list[dict[str, Any]]:
-    settings = {"early": early, "manager": manager.socket, "runtime_dir": str(bench.memory / "run"), "pending_ms": 10_000}
+def _serve(
+    bench: Bench, manager: ManagerProcess, model: Path, prompts: list[list[int]], early: str
+) -> list[dict[str, Any]]:
+    settings = {
+        "manager": manager.socket, "runtime_dir": str(bench.memory / "run"), "pending_ms": 10_000, "early": early,
+    }
     if bench.command is not None:
         settings["agent_command"] = list(bench.command)
     kernels = Path(__file__).parent.parent / "kernels"

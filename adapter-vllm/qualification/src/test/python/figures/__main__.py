@@ -48,6 +48,11 @@ class Size(NamedTuple):
     tokens: int
     blocks: int
 
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of a block of KV."""
+        return self.model.block_bytes(BLOCK, 4 if self.dtype == "float32" else 2)
+
 
 SIZES = {
     # 15 million weights: a step is long enough to be an engine's, and a prompt costs something.
@@ -204,7 +209,7 @@ class Figures:
                 loaded.append(self._using.first_token_time(again))
                 counts = self._using.counts()
                 size = int(counts.connector.get("loaded_bytes", 0))
-                expected = length // BLOCK * self._size.model.block_bytes(BLOCK, 4 if self._size.dtype == "float32" else 2)
+                expected = length // BLOCK * self._size.block_bytes
                 if size != expected:
                     raise AssertionError(f"loaded {size} bytes of a prefix of {length} tokens, expected {expected}")
             print(f"| {length:,} tokens | {self._milliseconds(computed)} | {self._milliseconds(own)} | "
@@ -235,7 +240,7 @@ class Figures:
         return f"{statistics.median(values) * 1e3:,.1f} ms ({min(values) * 1e3:,.1f} to {max(values) * 1e3:,.1f})"
 
 
-PARTS = ("kept", "overhead", "savings")
+PARTS = {"kept": Figures.kept, "overhead": Figures.overhead, "savings": Figures.savings}
 
 
 def main() -> int:
@@ -250,7 +255,7 @@ def main() -> int:
     parser.add_argument(
         "--control", action="store_true", help="both engines without OrbitKV: what two equal ones differ by")
     parser.add_argument(
-        "--parts", choices=PARTS, nargs="+", default=PARTS, help="what is measured; all of it unless said otherwise")
+        "--parts", choices=PARTS, nargs="+", default=list(PARTS), help="what is measured; all of it unless said otherwise")
     arguments = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="orbitkv-figures-", ignore_cleanup_errors=True) as folder,
@@ -262,7 +267,7 @@ def main() -> int:
             print(f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start")
             figures = Figures(bench, SIZES[arguments.size], arguments.rounds, Path(folder), arguments.control)
             for part in arguments.parts:
-                getattr(figures, part)()
+                PARTS[part](figures)
                 print(flush=True)
             print(f"load {os.getloadavg()[0]:.2f} at the end")
         finally:
