@@ -217,6 +217,12 @@ public final class Manager implements Operated, AutoCloseable {
     } catch (IOException e) {
       LOG.log(Level.WARNING, "socket {0} was not closed: {1}", folder.socket(), e.getMessage());
     }
+    try {
+      // So that none is begun after those that are closed here; what it does waits for no peer.
+      acceptor.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
     connections.forEach(ServedConnection::close);
     long deadline = System.nanoTime() + CONNECTIONS_LIMIT.toNanos();
     try {

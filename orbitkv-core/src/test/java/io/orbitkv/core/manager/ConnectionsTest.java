@@ -14,12 +14,15 @@ import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Reply.Refusal;
 import io.orbitkv.core.wire.Request;
 import java.io.IOException;
+import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -263,6 +266,44 @@ class ConnectionsTest {
       assertThat(status.coreEvents()).isPositive();
       assertThat(status.coreEventP99Nanos()).isPositive();
       assertThatThrownBy(() -> caller.call(new Request.Stats())).hasRootCauseInstanceOf(IOException.class);
+    }
+  }
+
+  @Test
+  void closing_whileOthersConnect_endsEveryConnection() throws InterruptedException {
+    for (int round = 0; round < 50; round++) {
+      ManagerBench bench = new ManagerBench(folder);
+      Path socket = bench.manager.socket();
+      List<SocketChannel> connected = Collections.synchronizedList(new ArrayList<>());
+      CountDownLatch first = new CountDownLatch(1);
+      Thread connecting = Thread.ofPlatform().start(() -> {
+        try {
+          while (true) {
+            connected.add(SocketChannel.open(UnixDomainSocketAddress.of(socket)));
+            first.countDown();
+          }
+        } catch (IOException e) {
+          return; // The Manager listens no more.
+        }
+      });
+      first.await();
+
+      bench.close();
+
+      connecting.join();
+      connected.forEach(ConnectionsTest::awaitEnd);
+    }
+  }
+
+  /** Reads until the other side has closed the connection, which is an error if it never accepted it. */
+  private static void awaitEnd(SocketChannel channel) {
+    ByteBuffer read = ByteBuffer.allocate(1024);
+    try (channel) {
+      while (channel.read(read.clear()) >= 0) {
+        continue;
+      }
+    } catch (IOException e) {
+      return;
     }
   }
 
