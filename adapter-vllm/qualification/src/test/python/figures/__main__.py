@@ -39,7 +39,12 @@ LONGEST = 4608
 
 
 class Size(NamedTuple):
-    """A model, and how much is asked of it at once."""
+    """
+    A model, and how much is asked of it at once.
+
+    chunk: tokens that a step computes at most. The engines take turns between steps, so a step must not take many times a
+    turn, or the machine is another one in the next.
+    """
 
     model: Model
     dtype: str
@@ -47,6 +52,7 @@ class Size(NamedTuple):
     prompt: int
     tokens: int
     blocks: int
+    chunk: int
 
     @property
     def block_bytes(self) -> int:
@@ -58,11 +64,11 @@ SIZES = {
     # 15 million weights: a step is long enough to be an engine's, and a prompt costs something.
     "small": Size(
         Model(layers=6, hidden=512, heads=8, kv_heads=4, head=64, vocabulary=4096, positions=8192, seed=1), "float32",
-        16, 512, 128, 1024),
+        16, 512, 128, 1024, 2048),
     # The layers of Qwen3-0.6B, the smallest of its kind that is served, with fewer words.
     "0.6B": Size(
         Model(layers=28, hidden=1024, heads=16, kv_heads=8, head=128, vocabulary=32768, positions=8192, seed=1,
-              intermediate=3072), "bfloat16", 16, 256, 64, 320),
+              intermediate=3072), "bfloat16", 16, 256, 64, 320, 128),
 }
 
 
@@ -107,7 +113,7 @@ class Figures:
     def __init__(self, bench: Bench, size: Size, rounds: int, folder: Path, control: bool) -> None:
         model = bench.model("measured", size.model)
         settings = Settings(
-            model, blocks=size.blocks, longest=LONGEST, batched_tokens=2048, requests=32, dtype=size.dtype)
+            model, blocks=size.blocks, longest=LONGEST, batched_tokens=size.chunk, requests=32, dtype=size.dtype)
         ssd = folder / "ssd"
         ssd.mkdir()
         self._without = bench.engine(settings)

@@ -112,6 +112,16 @@ class VllmEndpointTest {
         BLOCK_TOKENS), new Membership(INCARNATION, 0));
   }
 
+  /** The worker finds a new Manager by itself, and not when the scheduler does. */
+  private void awaitWorker(PrefixChain unknown) {
+    boolean found = false;
+    while (!found) {
+      try (SaveGrant grant = rank.reserve(0, unknown, 0, 1)) {
+        found = grant.wants(0);
+      }
+    }
+  }
+
   private FakeConnector connect() throws IOException {
     FakeConnector connector = FakeConnector.greeted(endpoint.socket());
     connector.attach(attach());
@@ -331,6 +341,7 @@ class VllmEndpointTest {
         connector.lookup(request, 0, 100, chain);
         connector.finish(request);
       }
+      awaitWorker(chain);
       store(connector, chain, 30, 31);
       assertThat(connector.lookup("reader", 0, 100, chain)).isEqualTo(new Matched(Standing.HIT, 64));
     }
