@@ -103,14 +103,18 @@ class PdCheckCommandTest {
 
   private Invocation check(Stand prefill, Stand decode, Stand manager, Stand router, String... more)
       throws IOException {
+    return check(prefill.port, decode.port, manager.port, router.port, more);
+  }
+
+  private Invocation check(int prefill, int decode, int manager, int router, String... more) throws IOException {
     String worker = """
         {"name": "%s", "port": %d, "transfer_port": %d, "manager": "/run/m.sock", "manager_http": "http://127.0.0.1:%d"}
         """;
     return check("""
         {"engine": "vllm", "model": {"path": "/models/m", "served_name": "m"}, "router": {"port": %d},
          "prefill": [%s], "decode": [%s]}
-        """.formatted(router.port, worker.formatted("p0", prefill.port, 1, manager.port),
-        worker.formatted("d0", decode.port, 2, manager.port)), more);
+        """.formatted(router, worker.formatted("p0", prefill, 1, manager), worker.formatted("d0", decode, 2, manager)),
+        more);
   }
 
   private Invocation check(String content, String... more) throws IOException {
@@ -159,13 +163,12 @@ class PdCheckCommandTest {
 
   @Test
   void whoeverDoesNotAnswer_isNamed() throws IOException {
-    Stand gone = vllm();
-    gone.socket.close();
     // Taken, so that nobody else listens there meanwhile.
     try (Socket taken = new Socket()) {
-      taken.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), gone.port));
+      taken.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+      int gone = taken.getLocalPort();
 
-      Invocation run = check(vllm(), gone, gone, router());
+      Invocation run = check(vllm().port, gone, gone, router().port);
 
       assertThat(run.exitCode()).isEqualTo(1);
       assertThat(run.out()).contains("FAIL  decode 'd0', health", "nothing listens there", "no Manager answers at");
