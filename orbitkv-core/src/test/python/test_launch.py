@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -25,6 +26,9 @@ print("ready: here", flush=True)
 sys.stdin.read()
 print("drained", file=sys.stderr)
 """
+
+
+_TELLS_PROCESSORS = "import os, sys; print(sorted(os.sched_getaffinity(0)), file=sys.stderr)" + _AGENT
 
 
 def _until(condition: Callable[[], bool]) -> bool:
@@ -54,6 +58,14 @@ def _started_by(pid: int) -> set[int]:
     while more := {child for child, parent in parents.items() if parent in found} - found:
         found |= more
     return found - {pid}
+
+
+def _launch_bound(processor: int, socket: str) -> None:
+    """What a worker does that computes on one processor, and whose threads are all bound to it."""
+    os.sched_setaffinity(0, {processor})
+    launcher = AgentLauncher(socket, [], command=[sys.executable, "-c", _TELLS_PROCESSORS])
+    if not launcher.wait(_LIMIT_S) or not launcher.close(_LIMIT_S):
+        sys.exit("the agent did not serve, or did not end")
 
 
 def _descriptors() -> dict[int, str]:
@@ -219,8 +231,17 @@ class AgentLauncherTest(unittest.TestCase):
         # As an engine does to its threads: this one's alone.
         os.sched_setaffinity(0, {min(processors)})
         self.addCleanup(os.sched_setaffinity, 0, processors)
-        tells = "import os, sys; print(sorted(os.sched_getaffinity(0)), file=sys.stderr)" + _AGENT
-        self.assertTrue(self.launch(tells).wait(_LIMIT_S))
+        self.assertTrue(self.launch(_TELLS_PROCESSORS).wait(_LIMIT_S))
+        self.assertIn(str(sorted(processors)), self.said())
+
+    def test_the_agent_of_a_worker_may_use_what_is_left_by_it_to_others(self) -> None:
+        processors = os.sched_getaffinity(0)
+        worker = multiprocessing.get_context("spawn").Process(
+            target=_launch_bound, args=(min(processors), self.socket))
+        worker.start()
+        self.addCleanup(worker.kill)
+        worker.join(_LIMIT_S)
+        self.assertEqual(0, worker.exitcode)
         self.assertIn(str(sorted(processors)), self.said())
 
     def test_what_is_set_for_another_java_or_for_the_engine_is_left_out(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import multiprocessing
 import os
 import select
 import subprocess
@@ -129,7 +130,7 @@ class AgentLauncher:
         self._held = self._input = None
 
     def _supervise(self) -> None:
-        # The engine may have pinned the thread that made this one. The agent gets what all of the engine's may use.
+        # The engine may have bound the thread that made this one. The agent gets what all of the engine's may use.
         os.sched_setaffinity(0, _processors())
         failures = 0
         while not self._closing.is_set():
@@ -222,11 +223,19 @@ def _open_process(pid: int) -> Optional[int]:
 
 def _processors() -> set[int]:
     processors = os.sched_getaffinity(0)
-    for thread in os.listdir("/proc/self/task"):
+    # A worker of vLLM's on CPUs has all of its threads bound to those that it computes on. The process that started it has
+    # not, and may use those that vLLM leaves to connectors (vllm/utils/ompmultiprocessing.py, reserve_cpu_num).
+    parent = multiprocessing.parent_process()
+    for pid in (os.getpid(),) if parent is None else (os.getpid(), parent.pid):
         try:
-            processors |= os.sched_getaffinity(int(thread))
-        except ProcessLookupError:
-            pass
+            threads = os.listdir(f"/proc/{pid}/task")
+        except OSError:
+            continue
+        for thread in threads:
+            try:
+                processors |= os.sched_getaffinity(int(thread))
+            except OSError:
+                pass
     return processors
 
 
