@@ -5,14 +5,19 @@ Rounds with and without alternate, and which comes first alternates too, so that
 A figure is the median of its rounds; behind it are the lowest and the highest round.
 
 What is kept of a throughput is measured with both engines running the same requests in turn, a tenth of a second each: a
-machine that others use too changes its speed by a tenth within seconds. The median of the rounds stands with the interval in
-which the true one is with a confidence of 95 %. "Processors have worked" counts all that the engine, the agent and the Manager
-do until what was computed is saved.
+machine that others use too changes its speed by a tenth within seconds. Where their memory lies makes two equal engines
+differ too, so they are started several times, the one or the other first. The median of the rounds stands with the interval
+in which the true one is with a confidence of 95 %. "Processors have worked" counts all that the engine, the agent and the
+Manager do until what was computed is saved.
+
+Engines compute on all processors unless --processors names those that their threads are bound to, as vLLM binds them. By
+itself it leaves one for each worker to connectors.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 import platform
@@ -22,7 +27,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -36,6 +41,8 @@ SLICE_S = 0.1
 PAUSE_S = 0.02
 BLOCK = 32
 LONGEST = 4608
+WARMING = 3
+"""Rounds of each start that are not counted: an agent's virtual machine compiles in its first minutes what it does often."""
 
 
 class Size(NamedTuple):
@@ -107,46 +114,66 @@ class Rounds:
         return f"{middle:,.2f} ({low:,.2f} to {high:,.2f})"
 
 
+class Kept:
+    """What is kept of an engine's throughput, in the rounds of all starts."""
+
+    def __init__(self) -> None:
+        self.steps = Rounds([], [])
+        self.works = Rounds([], [])
+
+    def print(self, size: Size) -> None:
+        """Prints a table, and what it comes to."""
+        load = f"{size.requests} requests of {size.prompt} + {size.tokens} tokens at once"
+        print(f"| {load}, nothing to reuse | without OrbitKV | with OrbitKV |", "|---|---:|---:|", sep="\n")
+        print(self.steps.line("all steps", "s"))
+        print(self.works.line("processors have worked", "s"))
+        print()
+        self._print_kept("kept, by the time of the steps", self.steps)
+        self._print_kept("kept, by the time for which processors have worked", self.works)
+
+    @staticmethod
+    def _print_kept(title: str, rounds: Rounds) -> None:
+        ratios = [without / using for without, using in zip(rounds.without, rounds.using)]
+        low, high = interval(ratios)
+        print(f"{title}: {statistics.median(ratios):.2%}, median of {len(ratios)} rounds, "
+              f"95 % interval {low:.2%} to {high:.2%}, rounds from {min(ratios):.2%} to {max(ratios):.2%}")
+
+
 class Figures:
     """Two engines that differ in OrbitKV alone."""
 
-    def __init__(self, bench: Bench, size: Size, rounds: int, folder: Path, control: bool) -> None:
+    def __init__(
+        self, bench: Bench, size: Size, rounds: int, folder: Path, *, control: bool, using_first: bool = False
+    ) -> None:
         model = bench.model("measured", size.model)
         settings = Settings(
             model, blocks=size.blocks, longest=LONGEST, batched_tokens=size.chunk, requests=32, dtype=size.dtype)
         ssd = folder / "ssd"
         ssd.mkdir()
+        with_cache = settings if control else bench.with_cache(settings, None, dram="2GiB", ssd=f"{ssd}:4GiB")
+        if using_first:
+            self._using = bench.engine(with_cache)
         self._without = bench.engine(settings)
-        self._using = bench.engine(
-            settings if control else bench.with_cache(settings, None, dram="2GiB", ssd=f"{ssd}:4GiB"))
+        if not using_first:
+            self._using = bench.engine(with_cache)
         self._size = size
         self._rounds = rounds
         self._numbers = random.Random(7)
 
-    def kept(self) -> None:
+    def kept(self, kept: Kept) -> None:
         """Nothing to reuse: what is kept of the engine's throughput."""
         size = self._size
         engines = self._without, self._using
-        steps = Rounds([], [])
-        works = Rounds([], [])
-        for number in range(self._rounds + 1):
+        for number in range(WARMING + self._rounds):
             requests = self._requests(size.requests, size.prompt, size.tokens)
             before = [engine.processor_time() for engine in engines]
             taken = self._in_turn(engines if number % 2 == 0 else engines[::-1], requests)
             for engine in engines:
                 engine.settle()
             worked = [engine.processor_time() - earlier for engine, earlier in zip(engines, before)]
-            # The first round is for warming up.
-            if number > 0:
-                steps.add(taken[self._without], taken[self._using])
-                works.add(*worked)
-        load = f"{size.requests} requests of {size.prompt} + {size.tokens} tokens at once"
-        print(f"| {load}, nothing to reuse | without OrbitKV | with OrbitKV |", "|---|---:|---:|", sep="\n")
-        print(steps.line("all steps", "s"))
-        print(works.line("processors have worked", "s"))
-        print()
-        self._print_kept("kept, by the time of the steps", steps)
-        self._print_kept("kept, by the time for which processors have worked", works)
+            if number >= WARMING:
+                kept.steps.add(taken[self._without], taken[self._using])
+                kept.works.add(*worked)
 
     @staticmethod
     def _in_turn(engines: Sequence[Engine], requests: list[Request]) -> dict[Engine, float]:
@@ -164,13 +191,6 @@ class Figures:
                 # What an agent copies now must not slow the other engine down.
                 time.sleep(PAUSE_S)
         return taken
-
-    @staticmethod
-    def _print_kept(title: str, rounds: Rounds) -> None:
-        ratios = [without / using for without, using in zip(rounds.without, rounds.using)]
-        low, high = interval(ratios)
-        print(f"{title}: {statistics.median(ratios):.2%}, median of {len(ratios)} rounds, "
-              f"95 % interval {low:.2%} to {high:.2%}, rounds from {min(ratios):.2%} to {max(ratios):.2%}")
 
     def overhead(self) -> None:
         """Nothing to reuse: what OrbitKV costs where."""
@@ -246,7 +266,8 @@ class Figures:
         return f"{statistics.median(values) * 1e3:,.1f} ms ({min(values) * 1e3:,.1f} to {max(values) * 1e3:,.1f})"
 
 
-PARTS = {"kept": Figures.kept, "overhead": Figures.overhead, "savings": Figures.savings}
+KEPT = "kept"
+OF_ONE_START = {"overhead": Figures.overhead, "savings": Figures.savings}
 
 
 def main() -> int:
@@ -256,29 +277,59 @@ def main() -> int:
         "--path", action="append", required=True, help="a folder of OrbitKV's packages, as pip --target makes it")
     parser.add_argument(
         "--command", type=shlex.split, help="what starts orbitkv; the wheel's own command unless said otherwise")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds that are counted")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of each start that are counted")
+    parser.add_argument("--starts", type=int, default=2, help="how often both engines are started, to tell what is kept")
     parser.add_argument("--size", choices=SIZES, default="small", help="the model")
     parser.add_argument(
         "--control", action="store_true", help="both engines without OrbitKV: what two equal ones differ by")
     parser.add_argument(
-        "--parts", choices=PARTS, nargs="+", default=list(PARTS), help="what is measured; all of it unless said otherwise")
+        "--processors", type=int, nargs="+", help="what the engines' threads are bound to; nothing unless said otherwise")
+    parts = [KEPT, *OF_ONE_START]
+    parser.add_argument(
+        "--parts", choices=parts, nargs="+", default=parts, help="what is measured; all of it unless said otherwise")
     arguments = parser.parse_args()
+    size = SIZES[arguments.size]
+    installed = Installed(tuple(arguments.path), arguments.command and tuple(arguments.command))
+    if arguments.processors:
+        bind(arguments.processors)
+    print(f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start", flush=True)
+    kept = Kept()
+    starts = arguments.starts if KEPT in arguments.parts else 1
+    for start in range(starts):
+        with started(installed, size, arguments.rounds, control=arguments.control, using_first=start % 2 == 1) as figures:
+            if KEPT in arguments.parts:
+                figures.kept(kept)
+            if start == starts - 1:
+                if KEPT in arguments.parts:
+                    kept.print(size)
+                for part in arguments.parts:
+                    if part in OF_ONE_START:
+                        print()
+                        OF_ONE_START[part](figures)
+    print(f"load {os.getloadavg()[0]:.2f} at the end")
+    return 0
+
+
+def bind(processors: Sequence[int]) -> None:
+    """Has engines that are started afterwards compute on these, as vLLM has its workers do: their libraries read it when they
+    are loaded (vllm/utils/ompmultiprocessing.py)."""
+    os.environ["OMP_NUM_THREADS"] = str(len(processors))
+    os.environ["OMP_PLACES"] = f"{{{','.join(map(str, processors))}}}"
+    os.environ["OMP_PROC_BIND"] = "true"
+
+
+@contextlib.contextmanager
+def started(installed: Installed, size: Size, rounds: int, *, control: bool, using_first: bool) -> Iterator[Figures]:
+    """Two engines that were just started, and are gone afterwards with all that they kept."""
     with (
         tempfile.TemporaryDirectory(prefix="orbitkv-figures-", ignore_cleanup_errors=True) as folder,
         tempfile.TemporaryDirectory(prefix="okv-", dir="/dev/shm", ignore_cleanup_errors=True) as memory,
     ):
-        installed = Installed(tuple(arguments.path), arguments.command and tuple(arguments.command))
         bench = Bench(Path(folder), Path(memory), installed)
         try:
-            print(f"{platform.machine()}, {os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start")
-            figures = Figures(bench, SIZES[arguments.size], arguments.rounds, Path(folder), arguments.control)
-            for part in arguments.parts:
-                PARTS[part](figures)
-                print(flush=True)
-            print(f"load {os.getloadavg()[0]:.2f} at the end")
+            yield Figures(bench, size, rounds, Path(folder), control=control, using_first=using_first)
         finally:
             bench.close()
-    return 0
 
 
 if __name__ == "__main__":
