@@ -22,6 +22,8 @@ from sglang.srt.mem_cache.unified_radix_cache import UnifiedRadixCache
 from sglang.srt.runtime_context import SpawnRanks, publish, reset_context
 from sglang.srt.server_args import ServerArgs
 
+from own_pages import OwnPages
+
 PAGE = 16
 LAYERS = 3
 HEADS = 2
@@ -64,17 +66,19 @@ class Worker:
 def mha_pool(
     pages: int, *, heads: int = HEADS, dim: int = DIM, layers: int = LAYERS, device: str = "cpu"
 ) -> MHATokenToKVPool:
-    return MHATokenToKVPool(
-        size=pages * PAGE, page_size=PAGE, dtype=torch.bfloat16, head_num=heads, head_dim=dim, layer_num=layers,
-        device=device, enable_memory_saver=False,
-    )
+    with OwnPages():
+        return MHATokenToKVPool(
+            size=pages * PAGE, page_size=PAGE, dtype=torch.bfloat16, head_num=heads, head_dim=dim, layer_num=layers,
+            device=device, enable_memory_saver=False,
+        )
 
 
 def mla_pool(pages: int) -> MLATokenToKVPool:
-    return MLATokenToKVPool(
-        size=pages * PAGE, page_size=PAGE, dtype=torch.bfloat16, kv_lora_rank=48, qk_rope_head_dim=16,
-        layer_num=LAYERS, device="cpu", enable_memory_saver=False,
-    )
+    with OwnPages():
+        return MLATokenToKVPool(
+            size=pages * PAGE, page_size=PAGE, dtype=torch.bfloat16, kv_lora_rank=48, qk_rope_head_dim=16,
+            layer_num=LAYERS, device="cpu", enable_memory_saver=False,
+        )
 
 
 class Request:

@@ -14,6 +14,7 @@ from sglang.srt.mem_cache.swa_memory_pool import SWAKVPool
 from sglang.srt.mem_cache.unified_cache.component_type import ComponentType
 
 from engine import DIM, HEADS, PAGE, Engine, Request
+from own_pages import OwnPages
 
 WINDOW = 40
 """Tokens: no whole number of pages."""
@@ -23,11 +24,12 @@ WINDOW_PAGES = 3
 
 def pool(pages: int = 64, window_pages: int = 48) -> SWAKVPool:
     """Returns pools of two layers that look back on everything, and of three with a window."""
-    return SWAKVPool(
-        size=pages * PAGE, size_swa=window_pages * PAGE, page_size=PAGE, dtype=torch.bfloat16, head_num=HEADS,
-        head_dim=DIM, swa_attention_layer_ids=[0, 2, 4], full_attention_layer_ids=[1, 3], device="cpu",
-        enable_memory_saver=False,
-    )
+    with OwnPages():
+        return SWAKVPool(
+            size=pages * PAGE, size_swa=window_pages * PAGE, page_size=PAGE, dtype=torch.bfloat16, head_num=HEADS,
+            head_dim=DIM, swa_attention_layer_ids=[0, 2, 4], full_attention_layer_ids=[1, 3], device="cpu",
+            enable_memory_saver=False,
+        )
 
 
 class WindowedEngine(Engine):

@@ -92,6 +92,15 @@ class AdoptTest(unittest.TestCase):
             AdoptedMemory(mmap.PAGESIZE, 100, self.folder)
         self.assertEqual([], os.listdir(self.folder))
 
+    def test_a_page_that_lies_in_another_pool_too_is_refused_with_what_to_do(self) -> None:
+        buffer = mmap.mmap(-1, 4 * mmap.PAGESIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+        with AdoptedMemory(address, 2 * mmap.PAGESIZE - 100, self.folder):
+            with self.assertRaisesRegex(AdoptError, "start one of them in a process of its own"):
+                AdoptedMemory(address + 2 * mmap.PAGESIZE - 100, 100 + mmap.PAGESIZE, self.folder)
+        with AdoptedMemory(address + 2 * mmap.PAGESIZE - 100, 100 + mmap.PAGESIZE, self.folder):
+            pass
+
     def test_memory_for_which_there_is_no_room_is_left_as_it_was(self) -> None:
         tensor = torch.ones(100_000, dtype=torch.int8)
 

@@ -29,6 +29,10 @@ _MAP_FIXED = 0x10
 _MREMAP_MAYMOVE = 1
 _MREMAP_FIXED = 2
 
+_SHARED_PAGE = (
+    "; another engine's KV cache of this process lies in the same page: start one of them in a process of its own"
+)
+
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ ([0-9]+) *(.*)\n?")
 
 
@@ -238,6 +242,7 @@ def _require_private(begin: int, size: int) -> None:
             if found[3] != "rw-p" or found[4] != "0" or found[5] == "[stack]":
                 raise AdoptError(
                     f"the KV cache lies in memory that cannot be taken over: {found[3]} {found[5] or 'anonymous'}"
+                    + (_SHARED_PAGE if f"/{_PREFIX}" in found[5] else "")
                 )
             at = end
             if at >= begin + size:
