@@ -106,6 +106,7 @@ struct cu_copy_attributes {
   F(stream_create, "cuStreamCreateWithPriority", cu_stream *, unsigned, int)                                   \
   F(stream_destroy, "cuStreamDestroy_v2", cu_stream)                                                           \
   F(stream_wait, "cuStreamWaitEvent", cu_stream, cu_event, unsigned)                                           \
+  F(stream_write, "cuStreamWriteValue32_v2", cu_stream, cu_pointer, uint32_t, unsigned)                        \
   F(event_create, "cuEventCreate", cu_event *, unsigned)                                                       \
   F(event_destroy, "cuEventDestroy_v2", cu_event)                                                              \
   F(event_record, "cuEventRecord", cu_event, cu_stream)                                                        \

@@ -189,6 +189,11 @@ int gpu_follow(struct gpu *gpu, cu_stream stream, cu_event event) {
   return -gpu->driver->stream_wait(stream, event, 0);
 }
 
+int gpu_write(struct gpu *gpu, cu_stream stream, void *address, uint32_t value) {
+  IN_CONTEXT(gpu);
+  return -gpu->driver->stream_write(stream, (cu_pointer)(uintptr_t)address, value, 0);
+}
+
 static int query(const struct gpu *gpu, cu_event event) {
   cu_result result = gpu->driver->event_query(event);
   return result == CU_SUCCESS ? 1 : result == CU_ERROR_NOT_READY ? 0 : -result;

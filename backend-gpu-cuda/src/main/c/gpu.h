@@ -75,6 +75,9 @@ int gpu_record(struct gpu *gpu, cu_event event, cu_stream stream);
 /* Makes a stream wait for what an event was last recorded behind. */
 int gpu_follow(struct gpu *gpu, cu_stream stream, cu_event event);
 
+/* Writes a number to pinned host memory when everything before it in a stream is complete, and can be seen by all. */
+int gpu_write(struct gpu *gpu, cu_stream stream, void *address, uint32_t value);
+
 /* Returns 1 if everything before the event's last record is complete, else 0. */
 int gpu_query(struct gpu *gpu, cu_event event);
 

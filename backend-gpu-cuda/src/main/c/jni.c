@@ -119,6 +119,11 @@ NATIVE(jint, follow)(JNIEnv *env, jclass type, jlong gpu, jlong stream, jlong ev
   return gpu_follow(at(gpu), at(stream), at(event));
 }
 
+NATIVE(jint, write)(JNIEnv *env, jclass type, jlong gpu, jlong stream, jlong address, jint value) {
+  (void)env, (void)type;
+  return gpu_write(at(gpu), at(stream), at(address), (uint32_t)value);
+}
+
 NATIVE(jint, query)(JNIEnv *env, jclass type, jlong gpu, jlong event) {
   (void)env, (void)type;
   return gpu_query(at(gpu), at(event));

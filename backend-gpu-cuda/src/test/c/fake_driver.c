@@ -18,7 +18,7 @@
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, ALREADY_PINNED = 712, FAILED = 719 };
 enum { RANGES = 4096, MAX_PITCH = 1 << 20, WORK_A_QUERY = 16 };
 
-enum kind { COPY, LAUNCH, RECORD, WAIT };
+enum kind { COPY, LAUNCH, RECORD, WAIT, WRITE };
 
 struct fake_event {
   long recorded, complete; /* how often */
@@ -168,6 +168,9 @@ static bool advance(void) {
       memcpy(work->target, work->source, work->bytes);
     } else if (work->kind == LAUNCH) {
       run_kernel(work->arguments);
+    } else if (work->kind == WRITE) {
+      /* As the copies before it are seen by whoever sees it. */
+      __atomic_store_n((uint32_t *)work->target, (uint32_t)work->number, __ATOMIC_RELEASE);
     } else if (work->kind == RECORD && work->event->complete < work->number) {
       work->event->complete = work->number;
     }
@@ -306,6 +309,15 @@ SEEN cu_result cuStreamWaitEvent(cu_stream stream, cu_event made, unsigned flags
   if (!result && event->complete < event->recorded) {
     result = enqueue(stream, (struct fake_work){.kind = WAIT, .event = event, .number = event->recorded});
   }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+SEEN cu_result cuStreamWriteValue32_v2(cu_stream stream, cu_pointer address, uint32_t value, unsigned flags) {
+  pthread_mutex_lock(&lock);
+  cu_result result = flags || address % 4 || !within(pinned_ranges, address, 4)
+                         ? INVALID_VALUE
+                         : enqueue(stream, (struct fake_work){.kind = WRITE, .target = (char *)address, .number = value});
   pthread_mutex_unlock(&lock);
   return result;
 }

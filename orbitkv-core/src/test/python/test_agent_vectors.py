@@ -13,7 +13,7 @@ import msgspec
 
 from orbitkv_agent import messages
 
-_VECTORS = pathlib.Path(__file__).parent.parent / "resources" / "agent-1.jsonl"
+_VECTORS = pathlib.Path(__file__).parent.parent / "resources" / "agent-2.jsonl"
 _FORMS = {"layout": "q", "pages": "i", "transfers": "q", "loads": "B", "blocks": "i"}
 
 

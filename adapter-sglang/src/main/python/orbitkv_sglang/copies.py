@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple, Optional
 
+from orbitkv_sglang.memory import LayerWaits
 from orbitkv_sglang.transfers import Load, Save, Transfers
 
 
@@ -28,6 +29,16 @@ class JointLoad:
     def landed(self) -> bool:
         """Whether every block is in its page."""
         return all(load.landed for load in self.loads)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing writes their pages any more, as far as is known."""
+        return all(load.ended for load in self.loads)
+
+    @property
+    def mark(self) -> int:
+        """What a forward waits for that waits layer by layer."""
+        return self.loads[0].mark
 
     def wait(self, limit_s: float) -> None:
         """Waits until nothing writes their pages any more. ``StuckError`` if that cannot be seen in time."""
@@ -66,6 +77,11 @@ class Copies:
         self._pages = pages
         self._window = window
         self._all = (pages,) if window is None else (pages, window)
+
+    @property
+    def layers(self) -> Optional[LayerWaits]:
+        """What a forward waits for layer by layer, if it does."""
+        return self._pages.layers
 
     @property
     def ready(self) -> bool:

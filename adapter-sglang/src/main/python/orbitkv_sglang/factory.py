@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Optional
 
 from sglang.srt.mem_cache.unified_cache.components import ComponentType
 from sglang.srt.mem_cache.unified_radix_cache import UnifiedRadixCache
+from sglang.srt.model_executor.cuda_graph_config import Backend, Phase, check_cuda_graph_backend
 
 from orbitkv_agent import AgentClient, AgentLauncher, EngineFolder
 from orbitkv_sglang import hooks, surface
@@ -69,7 +70,7 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
     folder.enter()
     shared: Optional[SharedPages] = None
     try:
-        shared = shared_pages(pools.all, device, forward_stream)
+        shared = shared_pages(pools.all, device, forward_stream, _layered(settings))
         agent = Agent(settings, folder, shared, instance, known, version)
     except BaseException:
         if shared is not None:
@@ -96,6 +97,16 @@ def tree_cache(context: TreeCacheBuildContext) -> UnifiedRadixCache:
             pools.window.pages.pages, pools.window.pages.shard_bytes, pools.window.pages.layers, pools.window.blocks,
         )
     return cache
+
+
+def _layered(settings: Settings) -> bool:
+    """Whether forwards wait layer by layer. One that is a graph from end to end asks for none."""
+    if settings.layered == "on" and check_cuda_graph_backend(Phase.PREFILL, Backend.FULL):
+        raise ProfileError(
+            "OrbitKV for SGLang: layered is on, and whole forwards of prefill are graphs, which wait for no layer; set"
+            " layered off, or the backend of prefill in --cuda-graph-config to breakable or disabled"
+        )
+    return settings.layered == "on"
 
 
 def _instance(context: TreeCacheBuildContext, pools: Pools, settings: Settings) -> Instance:
@@ -189,7 +200,7 @@ class Agent:
         self._folder.leave()
 
     def _transfers(self, pool: int) -> Transfers:
-        return Transfers(lambda: self._introduction.client(pool), self._shared)
+        return Transfers(lambda: self._introduction.client(pool), self._shared, self._shared.layers)
 
 
 class _Introduction:

@@ -67,22 +67,28 @@ class _Offload(NamedTuple):
 class BatchFence:
     """What the engine's pools and its worker wait for: that no load that was started still writes.
 
-    The whole of every batch, before its forward begins: whatever a forward replays from a graph asks for no layer.
+    The whole of every batch, before its forward begins: whatever a forward replays from a graph asks for no layer. Unless
+    it is to be layer by layer, where no graph holds a whole forward.
     """
 
-    def __init__(self, wait: Callable[[], None]) -> None:
+    def __init__(self, wait: Callable[[], None], follow: Optional[Callable[[int, int], None]]) -> None:
+        """``follow`` has the forward of a batch wait for a layer."""
         self._wait = wait
+        self._follow = follow
         self.consumer_index = -1
 
     def set_consumer(self, index: int) -> None:
         """Called before the forward of a batch, -1 for one without a load."""
         self.consumer_index = index
-        if index >= 0:
+        if index >= 0 and self._follow is None:
             self._wait()
 
     def wait_until(self, threshold: int) -> None:
-        """Called where a layer is read."""
-        self._wait()
+        """Called where a layer is read, as many as come before it."""
+        if self._follow is None:
+            self._wait()
+        elif self.consumer_index >= 0:
+            self._follow(self.consumer_index, threshold)
 
 
 class OrbitKvLinker(UnifiedCacheLinker):
@@ -109,7 +115,9 @@ class OrbitKvLinker(UnifiedCacheLinker):
         self._copies = copies
         self._saves = saves
         self._resources = resources
-        self.layer_done_counter = BatchFence(self._wait_for_started)
+        self.layer_done_counter = BatchFence(
+            self._wait_for_started, None if copies.layers is None else self._follow_started
+        )
         self._agree: Callable[[bool], bool] = bool
         self._prefix: Optional[Prefix] = None
         self._own_blocks = 0
@@ -317,6 +325,16 @@ class OrbitKvLinker(UnifiedCacheLinker):
         for batch in self._batches.values():
             for load in batch.loads.values():
                 load.wait(_DRAIN_S)
+
+    def _follow_started(self, index: int, layer: int) -> None:
+        """Has a batch's forward wait for a layer of its loads. Those before were waited for by their own."""
+        batch = self._batches.get(index)
+        waits = self._copies.layers
+        if batch is not None and waits is not None:
+            under_way = [load.mark for load in batch.loads.values() if not load.ended]
+            if under_way:
+                # They arrive one after another.
+                waits.follow(layer, under_way[-1])
 
     def _parts(self, transfers: list[PoolTransfer], may_lack_window: bool = False) -> Optional[_Parts]:
         """Returns what is asked of each pool; nothing if it is of other pools than there are.

@@ -10,6 +10,9 @@ from orbitkv_agent.pool import PageGroup
 from orbitkv_sglang.pools import Pages
 from orbitkv_sglang.profile import ProfileError
 
+_GATES = 4
+"""So many parts of a load's layers are waited for. Each is a copy more of every block."""
+
 
 class SharedPages(Protocol):
     """Pages of all of an engine's pools, which an agent can open. Together: two pools may share a page of memory."""
@@ -29,9 +32,26 @@ class SharedPages(Protocol):
         """Where each pool's buffers lie in it."""
         ...
 
+    @property
+    def layers(self) -> Optional[LayerWaits]:
+        """What a forward waits for layer by layer, if it does."""
+        ...
+
     def record(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+class LayerWaits(Protocol):
+    """Has forwards wait for layers of loads. Each load has a mark, later than those before."""
+
+    def next_mark(self) -> int: ...
+
+    def follow(self, layer: int, mark: int) -> None:
+        """Has what the caller asks of its device from now on wait for a layer of a load."""
+
+    def passed(self, mark: int) -> None:
+        """States that nothing of a load is copied any more. From any thread."""
 
 
 class HostPages:
@@ -43,6 +63,7 @@ class HostPages:
         self._adopted = AdoptedRanges([each for pages in pools for each in pages.ranges])
         self.memory = self._adopted.path
         self.device: list[str] = []
+        self.layers: Optional[LayerWaits] = None
         self.groups = [
             pages.groups([self._adopted.offset_of(address) for address, _ in pages.ranges]) for pages in pools
         ]
@@ -55,10 +76,33 @@ class HostPages:
         self._adopted.close()
 
 
+class GpuLayerWaits:
+    """Gates of the pages' layers, for which a forward's stream waits."""
+
+    def __init__(self, pages: Pages) -> None:
+        import torch
+        from orbitkv_agent.layer_gates import LayerGates
+
+        self._torch: Any = torch
+        # A layer has one buffer, or keys and values in two, of which the last arrives last.
+        self._buffers = len(pages.pieces) // pages.layers
+        self.gates = LayerGates(len(pages.pieces), min(len(pages.pieces), _GATES))
+
+    def next_mark(self) -> int:
+        return self.gates.next_mark()
+
+    def follow(self, layer: int, mark: int) -> None:
+        last = (layer + 1) * self._buffers - 1
+        self.gates.wait(self._torch.cuda.current_stream().cuda_stream, last, mark)
+
+    def passed(self, mark: int) -> None:
+        self.gates.passed(mark)
+
+
 class GpuPages:
     """Pages on a GPU. Copies wait for what the engine's two streams have been given before them."""
 
-    def __init__(self, pools: Sequence[Pages], forward_stream: Any) -> None:
+    def __init__(self, pools: Sequence[Pages], forward_stream: Any, layered: bool) -> None:
         import torch
         from orbitkv_agent.cuda_pool import CudaPool, MemoryRange
 
@@ -67,7 +111,10 @@ class GpuPages:
         # Of its own, so that neither of the engine's waits for the other.
         self._order = self._torch.cuda.Stream()
         ranges = [MemoryRange(address, size) for pages in pools for address, size in pages.ranges]
-        self._pool = CudaPool(ranges)
+        waits = GpuLayerWaits(pools[0]) if layered else None
+        self.layers: Optional[LayerWaits] = waits
+        self._gates = None if waits is None else waits.gates
+        self._pool = CudaPool(ranges, gates=self._gates)
         self.memory = self._pool.memory
         # The agent has this process's environment, and so numbers GPUs as it does.
         self.device = ["--device", "cuda", "--device-ordinal", str(self._torch.cuda.current_device())]
@@ -83,16 +130,27 @@ class GpuPages:
         self._pool.record(self._order.cuda_stream)
 
     def close(self) -> None:
-        """Gives the event up."""
+        """Gives the event up, and the gates."""
         self._pool.close()
+        if self._gates is not None:
+            self._gates.close()
 
 
-def shared_pages(pools: Sequence[Pages], device: str, forward_stream: Optional[Any]) -> SharedPages:
-    """Shares the pages of all pools. ``ProfileError`` if they are on a device that is not served."""
+def shared_pages(
+    pools: Sequence[Pages], device: str, forward_stream: Optional[Any], layered: bool = False
+) -> SharedPages:
+    """Shares the pages of all pools. ``ProfileError`` if they are on a device that is not served.
+
+    ``layered`` is whether forwards wait layer by layer, which those of one pool on a GPU can.
+    """
     kind = device.partition(":")[0]
+    if layered and (kind != "cuda" or len(pools) != 1):
+        raise ProfileError(
+            f"OrbitKV for SGLang: layered is on, for one pool on a GPU; there are {len(pools)} on {device}. Set it off"
+        )
     if kind == "cpu":
         return HostPages(pools)
     if kind == "cuda":
-        return GpuPages(pools, forward_stream)
+        return GpuPages(pools, forward_stream, layered)
     raise ProfileError(f"OrbitKV for SGLang: pages are on {device}, and those of a CPU or of an NVIDIA GPU are served")
 

@@ -39,6 +39,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     early: Literal["on", "off"] = "off"
     """Whether a request is asked about when it is queued, and not only when it may run: the SSD is read meanwhile, and what
     is found is held from then on."""
+    layered: Literal["on", "off"] = "off"
+    """On a GPU: whether a forward begins before its loads have ended, and waits where it reads a layer."""
     agent_command: Optional[Annotated[list[str], Meta(min_length=1)]] = None
     """What starts an agent; that of this package unless it is set."""
 

@@ -52,6 +52,7 @@ _SURFACE = Surface(
         (f"{_CACHE}.rust_tree_core.adapter", "RustUnifiedTreeCore", ("get_hash_values", "get_prefix_hash_values")),
         (f"{_CACHE}.registry", None, ("register_radix_cache_backend", "get_radix_cache_factory")),
         (f"{_CACHE}.utils", None, ("get_hash_str",)),
+        ("sglang.srt.model_executor.cuda_graph_config", None, ("check_cuda_graph_backend",)),
         (f"{_CACHE}.memory_pool", "KVCache", ("register_layer_transfer_counter",)),
         (f"{_CACHE}.swa_memory_pool", "SWAKVPool", ("register_layer_transfer_counter",)),
         (f"{_CACHE}.allocator.swa", "SWATokenToKVPoolAllocator", ("swa_req_ring",)),

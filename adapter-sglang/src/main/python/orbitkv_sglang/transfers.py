@@ -11,6 +11,7 @@ from typing import Optional, Protocol
 
 from orbitkv_agent import AgentClient
 from orbitkv_agent.client import Finished, Transfer
+from orbitkv_sglang.memory import LayerWaits
 
 _LOG = logging.getLogger("orbitkv_sglang")
 
@@ -37,8 +38,10 @@ class StuckError(RuntimeError):
 class Load:
     """A load that the agent has taken."""
 
-    def __init__(self, transfer: Transfer) -> None:
+    def __init__(self, transfer: Transfer, mark: int = 0) -> None:
+        """``mark`` is what a forward waits for that waits layer by layer."""
         self.transfer = transfer
+        self.mark = mark
         self.landed = False
         self._ended = threading.Event()
 
@@ -46,6 +49,11 @@ class Load:
         """Its copies are drained, and so many of its blocks are in their pages."""
         self.landed = blocks == len(self.transfer.pages)
         self._ended.set()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing writes its pages any more, as far as is known."""
+        return self._ended.is_set()
 
     def wait(self, limit_s: float) -> None:
         """Waits until nothing writes its pages any more. ``StuckError`` if that cannot be seen in time."""
@@ -77,8 +85,14 @@ class Transfers:
     An agent that dies takes its copies with it: they are reported as failed when its process is gone, and not before.
     """
 
-    def __init__(self, client: Callable[[], Optional[AgentClient]], fence: Fence) -> None:
+    def __init__(
+        self,
+        client: Callable[[], Optional[AgentClient]],
+        fence: Fence,
+        layers: Optional[LayerWaits] = None,
+    ) -> None:
         """``client`` returns the agent's client as soon as there is one; from then on it is used here alone."""
+        self._layers = layers
         self._find = client
         self._fence = fence
         self._client: Optional[AgentClient] = None
@@ -93,6 +107,11 @@ class Transfers:
         self._saves: dict[int, Save] = {}
         self._thread = threading.Thread(target=self._run, name="orbitkv-transfers", daemon=True)
         self._thread.start()
+
+    @property
+    def layers(self) -> Optional[LayerWaits]:
+        """What a forward waits for layer by layer, if it does."""
+        return self._layers
 
     @property
     def ready(self) -> bool:
@@ -117,10 +136,11 @@ class Transfers:
                     return taken
                 self._fence.record()
                 for lease, first_block, pages in parts:
-                    transfer = client.load(lease, pages, first_block=first_block)
+                    mark = 0 if self._layers is None else self._layers.next_mark()
+                    transfer = client.load(lease, pages, first_block=first_block, mark=mark)
                     if transfer is None:
                         break
-                    load = Load(transfer)
+                    load = Load(transfer, mark)
                     with self._state:
                         self._loads[transfer.id] = load
                     taken.append(load)
@@ -239,6 +259,9 @@ class Transfers:
         load = self._loads.pop(ended.transfer.id, None)
         save = self._saves.pop(ended.transfer.id, None)
         if load is not None:
+            if self._layers is not None:
+                # An agent that has died raised nothing, and a forward waits.
+                self._layers.passed(load.mark)
             load.end(ended.blocks)
         if save is not None:
             # Some may be stored that were not wanted. Nobody says how many, until it is offered again.

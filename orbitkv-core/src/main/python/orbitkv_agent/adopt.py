@@ -20,7 +20,9 @@ from typing import Callable, NamedTuple, Optional, TypeVar
 _A = TypeVar("_A", bound="AdoptedRanges")
 
 _FOLDER = "/dev/shm"
-_PREFIX = "orbitkv-kv-"
+PREFIX = "orbitkv-kv-"
+"""Files of a living process, which holds a lock on each: ``sweep`` removes the others."""
+
 _PORTION = 64 * 1024 * 1024
 _PAGE = mmap.PAGESIZE
 
@@ -83,7 +85,7 @@ class AdoptedRanges:
         for part in self._parts:
             _require_private(part.begin, part.size)
         sweep(folder)
-        self._descriptor, self.path = tempfile.mkstemp(prefix=_PREFIX, dir=folder)
+        self._descriptor, self.path = tempfile.mkstemp(prefix=PREFIX, dir=folder)
         try:
             # Held as long as this process lives: a file without it is a dead process's.
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -205,7 +207,7 @@ def _restore(part: _Part) -> None:
 def sweep(folder: str = _FOLDER) -> None:
     """Removes files of this user whose processes are gone."""
     for name in os.listdir(folder):
-        if name.startswith(_PREFIX):
+        if name.startswith(PREFIX):
             _remove_if_left(os.path.join(folder, name))
 
 
@@ -242,7 +244,7 @@ def _require_private(begin: int, size: int) -> None:
             if found[3] != "rw-p" or found[4] != "0" or found[5] == "[stack]":
                 raise AdoptError(
                     f"the KV cache lies in memory that cannot be taken over: {found[3]} {found[5] or 'anonymous'}"
-                    + (_SHARED_PAGE if f"/{_PREFIX}" in found[5] else "")
+                    + (_SHARED_PAGE if f"/{PREFIX}" in found[5] else "")
                 )
             at = end
             if at >= begin + size:

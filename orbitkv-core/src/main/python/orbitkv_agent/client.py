@@ -192,11 +192,20 @@ class AgentClient:
         self._ask(lambda: messages.Release(lease), deadline_s)
 
     def load(
-        self, lease: int, pages: Sequence[int], *, first_block: int = 0, deadline_s: Optional[float] = None
+        self,
+        lease: int,
+        pages: Sequence[int],
+        *,
+        first_block: int = 0,
+        mark: int = 0,
+        deadline_s: Optional[float] = None,
     ) -> Optional[Transfer]:
-        """Starts to copy blocks of a leased prefix into pages. Nothing: no page is touched; compute the blocks."""
+        """Starts to copy blocks of a leased prefix into pages. Nothing: no page is touched; compute the blocks.
+
+        ``mark`` is one of ``LayerGates``, if a stream of the engine is to wait for layers of this load.
+        """
         return self._start(
-            True, pages, lambda: messages.Load(lease, first_block, _ints(pages)), deadline_s
+            True, pages, lambda: messages.Load(lease, first_block, _ints(pages), mark), deadline_s
         )
 
     def save(

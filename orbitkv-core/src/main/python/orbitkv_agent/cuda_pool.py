@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Optional
 
+from orbitkv_agent.cuda_driver import CudaDriver, CudaError
+from orbitkv_agent.layer_gates import LayerGates
+
 _EVENT_DISABLE_TIMING = 2
 _EVENT_INTERPROCESS = 4
 _POINTER_EXPORTABLE = 13
@@ -24,10 +27,6 @@ _NOT_EXPORTABLE = (
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (or PYTORCH_ALLOC_CONF) and backend:cudaMallocAsync, "
     "and without sleep mode (vLLM: --enable-sleep-mode)"
 )
-
-
-class CudaError(RuntimeError):
-    """The driver refused something, in its own words."""
 
 
 class NotExportableError(CudaError):
@@ -49,40 +48,48 @@ class CudaPool:
     engine calls ``record`` with the stream that uses the pages.
     """
 
-    def __init__(self, ranges: Sequence[MemoryRange], *, driver: Optional[Any] = None) -> None:
+    def __init__(
+        self,
+        ranges: Sequence[MemoryRange],
+        *,
+        gates: Optional[LayerGates] = None,
+        driver: Optional[Any] = None,
+    ) -> None:
+        """``gates`` are what streams of the engine wait for; they stay the caller's."""
         if not ranges:
             raise ValueError("a pool has one range at least")
-        self._driver = driver if driver is not None else _load()
+        self._driver = CudaDriver(driver)
         self._event = ctypes.c_void_p()
         parts = [self._export(item) for item in ranges]
         device = ctypes.c_int()
-        self._call("cuCtxGetDevice", ctypes.byref(device))
+        self._driver.call("cuCtxGetDevice", ctypes.byref(device))
         uuid = (ctypes.c_ubyte * _UUID_BYTES)()
-        self._call("cuDeviceGetUuid_v2", uuid, device)
-        self._call("cuEventCreate", ctypes.byref(self._event), _EVENT_INTERPROCESS | _EVENT_DISABLE_TIMING)
+        self._driver.call("cuDeviceGetUuid_v2", uuid, device)
+        self._driver.call("cuEventCreate", ctypes.byref(self._event), _EVENT_INTERPROCESS | _EVENT_DISABLE_TIMING)
         handle = (ctypes.c_ubyte * _HANDLE_BYTES)()
         try:
-            self._call("cuIpcGetEventHandle", handle, self._event)
+            self._driver.call("cuIpcGetEventHandle", handle, self._event)
         except CudaError:
             self.close()
             raise
-        self.memory = ":".join(["cuda-ipc", bytes(uuid).hex(), str(os.getpid()), bytes(handle).hex(), *parts])
+        order = bytes(handle).hex() + ("" if gates is None else f",{gates.words}")
+        self.memory = ":".join(["cuda-ipc", bytes(uuid).hex(), str(os.getpid()), order, *parts])
 
     def record(self, stream: int) -> None:
         """Has copies that are asked for from now on wait for what is in a stream, given by its number, so far."""
-        self._call("cuEventRecord", self._event, ctypes.c_void_p(stream))
+        self._driver.call("cuEventRecord", self._event, ctypes.c_void_p(stream))
 
     def reached(self) -> bool:
         """Whether the stream has come to where it was when ``record`` was called last. Copies then wait for nothing."""
-        result = self._driver.cuEventQuery(self._event)
+        result = self._driver.functions.cuEventQuery(self._event)
         if result != _NOT_READY:
-            self._check("cuEventQuery", result)
+            self._driver.check("cuEventQuery", result)
         return not result
 
     def close(self) -> None:
         """Gives the event up. The memory is the engine's."""
         if self._event:
-            self._call("cuEventDestroy_v2", self._event)
+            self._driver.call("cuEventDestroy_v2", self._event)
             self._event = ctypes.c_void_p()
 
     def __enter__(self) -> CudaPool:
@@ -100,10 +107,10 @@ class CudaPool:
         address = ctypes.c_uint64(item.address)
         base = ctypes.c_uint64()
         size = ctypes.c_size_t()
-        self._call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), address)
+        self._driver.call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), address)
         end = base.value + size.value
         exportable = ctypes.c_int()
-        self._call("cuPointerGetAttribute", ctypes.byref(exportable), _POINTER_EXPORTABLE, address)
+        self._driver.call("cuPointerGetAttribute", ctypes.byref(exportable), _POINTER_EXPORTABLE, address)
         if not exportable.value:
             raise NotExportableError(f"memory at {item.address:#x} cannot be opened by an agent: {_NOT_EXPORTABLE}")
         if item.size < 1 or item.address + item.size > end:
@@ -113,25 +120,9 @@ class CudaPool:
             )
         handle = (ctypes.c_ubyte * _HANDLE_BYTES)()
         try:
-            self._call("cuIpcGetMemHandle", handle, address)
+            self._driver.call("cuIpcGetMemHandle", handle, address)
         except CudaError as error:
             raise NotExportableError(
                 f"memory at {item.address:#x} was not exported ({error}): {_NOT_EXPORTABLE}"
             ) from None
         return f"{bytes(handle).hex()},{item.address - base.value},{item.size}"
-
-    def _call(self, name: str, *arguments: Any) -> None:
-        self._check(name, getattr(self._driver, name)(*arguments))
-
-    def _check(self, name: str, result: int) -> None:
-        if result:
-            text = ctypes.c_char_p()
-            self._driver.cuGetErrorName(result, ctypes.byref(text))
-            raise CudaError(f"{name} failed with {(text.value or b'unknown error').decode()} ({result})")
-
-
-def _load() -> Any:
-    try:
-        return ctypes.CDLL("libcuda.so.1")
-    except OSError as error:
-        raise CudaError(f"this machine has no CUDA driver: {error}") from None

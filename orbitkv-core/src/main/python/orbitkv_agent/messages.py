@@ -21,7 +21,7 @@ from orbitkv_wire.messages import (
 )
 from orbitkv_wire.messages import MAX_FRAME_BYTES as _WIRE_FRAME_BYTES
 
-VERSION = 1
+VERSION = 2
 MAX_FRAME_BYTES = _WIRE_FRAME_BYTES + _WIRE_FRAME_BYTES // 8
 MAX_WAIT_MILLIS = 1000
 MAX_MEMORY_BYTES = 128 * 1024
@@ -76,9 +76,12 @@ class Release(Message, frozen=True, tag=6):
 
 
 class Load(Message, frozen=True, tag=7):
+    """``mark`` is what streams of the engine wait for, 0 if none does."""
+
     lease: Int64
     first_block: Int32
     pages: bytes
+    mark: Int32
 
     def __post_init__(self) -> None:
         whole("pages", self.pages, 4)

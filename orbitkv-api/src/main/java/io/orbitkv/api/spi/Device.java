@@ -75,6 +75,20 @@ public interface Device extends AutoCloseable {
    */
   Transfer restore(EnginePages pages, int[] pageIds, MemorySegment[] shards);
 
+  /**
+   * As {@link #restore(EnginePages, int[], MemorySegment[])}, and has each layer's arrival seen by the engine's own
+   * streams, where its pool states that they look for it. A device without streams leaves it at {@link Transfer#layerReady}.
+   *
+   * @param pages the engine's pages
+   * @param pageIds one page a block, all different
+   * @param shards one shard a block, in host memory
+   * @param mark what the streams wait for, later than those of all loads before in 32 bits that wrap around; 0 for none
+   * @return the transfer
+   */
+  default Transfer restore(EnginePages pages, int[] pageIds, MemorySegment[] shards, int mark) {
+    return restore(pages, pageIds, shards);
+  }
+
   /** Takes no further transfer and returns when those under way are drained. Idempotent. */
   @Override
   void close();

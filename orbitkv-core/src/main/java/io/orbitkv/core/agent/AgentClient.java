@@ -134,7 +134,7 @@ public final class AgentClient implements AutoCloseable {
    * @return the transfer, or nothing: then no page is touched
    */
   public Optional<AgentTransfer> load(long lease, int firstBlock, int[] pages) {
-    return start(true, new AgentRequest.Load(lease, firstBlock, pages));
+    return start(true, new AgentRequest.Load(lease, firstBlock, pages, 0));
   }
 
   /**

@@ -8,7 +8,7 @@ import java.time.Duration;
 final class AgentProtocol {
 
   /** This version. Another one is refused. */
-  static final int VERSION = 1;
+  static final int VERSION = 2;
 
   /** Most bytes of a frame's body: a chain of the greatest length, a page a block, and what goes with them. */
   static final int MAX_FRAME_BYTES = Protocol.MAX_FRAME_BYTES + Protocol.MAX_FRAME_BYTES / 8;

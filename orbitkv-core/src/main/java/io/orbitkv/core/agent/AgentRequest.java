@@ -54,8 +54,9 @@ sealed interface AgentRequest {
    * @param lease its number, from this agent's or from a Manager's answer
    * @param firstBlock index in the chain of the first block to copy
    * @param pages one page a block, all different; the agent writes to them until it reports the load
+   * @param mark what the engine's streams wait for ({@link io.orbitkv.api.spi.Device}); 0 if none does
    */
-  record Load(long lease, int firstBlock, int[] pages) implements AgentRequest {}
+  record Load(long lease, int firstBlock, int[] pages, int mark) implements AgentRequest {}
 
   /**
    * Starts to copy those blocks out of pages that the cache wants.

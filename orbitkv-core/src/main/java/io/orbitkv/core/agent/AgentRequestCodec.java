@@ -56,10 +56,11 @@ final class AgentRequestCodec {
         out.int64(release.lease());
       }
       case AgentRequest.Load load -> {
-        out.message(7, 3);
+        out.message(7, 4);
         out.int64(load.lease());
         out.int64(load.firstBlock());
         out.ints(load.pages());
+        out.int64(load.mark());
       }
       case AgentRequest.Save save -> {
         out.message(8, 5);
@@ -121,8 +122,9 @@ final class AgentRequestCodec {
         yield new AgentRequest.Release(in.int64("lease"));
       }
       case 7 -> {
-        in.message("Load", 3);
-        yield new AgentRequest.Load(in.int64("lease"), in.int32("firstBlock"), in.ints("pages"));
+        in.message("Load", 4);
+        yield new AgentRequest.Load(
+            in.int64("lease"), in.int32("firstBlock"), in.ints("pages"), in.int32("mark"));
       }
       case 8 -> {
         in.message("Save", 5);

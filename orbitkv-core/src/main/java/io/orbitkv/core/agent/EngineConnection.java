@@ -309,7 +309,7 @@ final class EngineConnection {
         shards[i] = grant.shard(load.firstBlock() + i);
       }
       EngineLoad begun = new EngineLoad(transfers.nextNumber(),
-          options.device().restore(pages, Arrays.copyOf(load.pages(), count), shards), grant, count);
+          options.device().restore(pages, Arrays.copyOf(load.pages(), count), shards, load.mark()), grant, count);
       started = true;
       enqueued(grant);
       transfers.add(begun);

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** The committed bytes of every message of the agent's protocol, and what is made of other bytes. */
 class AgentMessagesTest {
 
-  private static final Path FILE = Path.of("src/test/resources/agent-1.jsonl");
+  private static final Path FILE = Path.of("src/test/resources/agent-2.jsonl");
 
   @TempDir
   private Path folder;

@@ -134,10 +134,10 @@ class AgentTest {
     try (FakeEngine engine = FakeEngine.open(agent, folder)) {
       engine.store(chain, 5, 0, 1, 2, 3);
       long lease = engine.lease(0, chain);
-      assertThat(engine.refusal(new AgentRequest.Load(lease, 0, new int[] {4, 16}))).contains("page 16 of block 1");
-      assertThat(engine.refusal(new AgentRequest.Load(lease, 0, new int[] {4, -1}))).contains("page -1");
-      assertThat(engine.refusal(new AgentRequest.Load(lease, 0, new int[] {4, 4}))).contains("target of two blocks");
-      assertThat(engine.refusal(new AgentRequest.Load(lease, -1, new int[] {4}))).contains("block -1");
+      assertThat(engine.refusal(new AgentRequest.Load(lease, 0, new int[] {4, 16}, 0))).contains("page 16 of block 1");
+      assertThat(engine.refusal(new AgentRequest.Load(lease, 0, new int[] {4, -1}, 0))).contains("page -1");
+      assertThat(engine.refusal(new AgentRequest.Load(lease, 0, new int[] {4, 4}, 0))).contains("target of two blocks");
+      assertThat(engine.refusal(new AgentRequest.Load(lease, -1, new int[] {4}, 0))).contains("block -1");
       PrefixChain other = FakeEngine.chain(2, 2);
       assertThat(engine.refusal(new AgentRequest.Save(0, 0, other, 0, new int[] {4, 16}))).contains("page 16");
       assertThat(engine.refusal(new AgentRequest.Save(0, 0, other, 1, new int[] {4, 5}))).contains("2 blocks from 1");
@@ -185,12 +185,12 @@ class AgentTest {
   @Test
   void aLeaseThatIsNotThere_isRefused() throws IOException {
     try (FakeEngine engine = FakeEngine.open(agent, folder)) {
-      assertThat(engine.call(new AgentRequest.Load(99, 0, new int[] {1}))).isInstanceOf(AgentReply.Refused.class);
+      assertThat(engine.call(new AgentRequest.Load(99, 0, new int[] {1}, 0))).isInstanceOf(AgentReply.Refused.class);
       engine.store(chain, 5, 0, 1, 2, 3);
       long lease = engine.lease(0, chain);
       assertThat(engine.report(engine.load(lease, 0, 4))).isEqualTo(1);
       // Each rank has one share.
-      assertThat(engine.call(new AgentRequest.Load(lease, 0, new int[] {1}))).isInstanceOf(AgentReply.Refused.class);
+      assertThat(engine.call(new AgentRequest.Load(lease, 0, new int[] {1}, 0))).isInstanceOf(AgentReply.Refused.class);
     }
   }
 
@@ -381,7 +381,7 @@ class AgentTest {
       AgentReply.Answered answered = engine.call(new AgentRequest.Query(1, 0, chain), AgentReply.Answered.class);
       assertThat(answered).isEqualTo(new AgentReply.Answered(Reply.Standing.MISS, 0, 0, 0, "UNAVAILABLE"));
       assertThat(engine.save(FakeEngine.chain(2, 1), 0, 0)).isEqualTo(new AgentReply.Started(0, 0));
-      assertThat(engine.call(new AgentRequest.Load(lease, 0, new int[] {1}))).isInstanceOf(AgentReply.Refused.class);
+      assertThat(engine.call(new AgentRequest.Load(lease, 0, new int[] {1}, 0))).isInstanceOf(AgentReply.Refused.class);
       engine.call(new AgentRequest.Release(lease), AgentReply.Done.class);
       engine.call(new AgentRequest.Close(), AgentReply.Done.class);
     }
@@ -441,9 +441,9 @@ class AgentTest {
   @Test
   void otherProtocolsAndHashes_areRefusedWithBothSides() throws IOException {
     try (FakeEngine engine = FakeEngine.connect(agent, folder)) {
-      assertThat(engine.refusal(new AgentRequest.Hello(2, "engine 9", Protocol.probe())))
-          .contains("engine 9 speaks version 2", Software.name() + " version 1");
-      assertThat(engine.refusal(new AgentRequest.Hello(1, "engine 9", Digest.ZERO)))
+      assertThat(engine.refusal(new AgentRequest.Hello(AgentProtocol.VERSION + 1, "engine 9", Protocol.probe())))
+          .contains("engine 9 speaks version 3", Software.name() + " version 2");
+      assertThat(engine.refusal(new AgentRequest.Hello(2, "engine 9", Digest.ZERO)))
           .contains("engine 9", Digest.ZERO.toString(), Protocol.probe().toString());
     }
   }

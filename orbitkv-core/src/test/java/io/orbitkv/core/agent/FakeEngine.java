@@ -147,7 +147,7 @@ final class FakeEngine implements AutoCloseable {
   }
 
   AgentReply.Started load(long lease, int first, int... pages) throws IOException {
-    return call(new AgentRequest.Load(lease, first, pages), AgentReply.Started.class);
+    return call(new AgentRequest.Load(lease, first, pages, 0), AgentReply.Started.class);
   }
 
   /** Waits for the report of one transfer, which must be the next. Returns its blocks. */

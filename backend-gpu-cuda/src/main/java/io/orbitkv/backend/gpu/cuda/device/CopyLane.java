@@ -36,6 +36,11 @@ final class CopyLane implements AutoCloseable {
     streams.record(event);
   }
 
+  /** Writes a number to pinned host memory behind everything that is enqueued. */
+  void write(long address, int value) {
+    streams.write(address, value);
+  }
+
   /** Enqueues a band of some blocks for the copy engines. Part of it may be enqueued if it throws. */
   void direct(Band band, BlockCopies blocks, int from, int to) {
     copies.clear();

@@ -54,6 +54,10 @@ final class CopyStreams implements AutoCloseable {
     gpu.record(event, first());
   }
 
+  void write(long address, int value) {
+    gpu.write(first(), address, value);
+  }
+
   /** Enqueues copies. If it throws, what was enqueued is still before the next record. */
   void copy(CopyList copies, boolean toDevice) {
     // Strided copies gain nothing from a second stream.

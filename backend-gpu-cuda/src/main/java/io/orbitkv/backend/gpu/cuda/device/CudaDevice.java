@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CopyOnWriteArrayList;
 
@@ -64,6 +65,7 @@ final class CudaDevice implements Device {
     requireThisGpu(pool.uuid());
     Map<ExportedHandle, ImportedMemory> imported = new LinkedHashMap<>();
     OptionalLong fence = OptionalLong.empty();
+    Optional<Gates> gates = Optional.empty();
     try {
       PoolAddresses addresses = addresses(pool, imported);
       if (addresses.bytes() < layout.poolBytes()) {
@@ -73,15 +75,17 @@ final class CudaDevice implements Device {
       if (pool.fence().isPresent()) {
         fence = OptionalLong.of(gpu.openEvent(pool.fence().get()));
       }
+      gates = pool.gates().map(stated -> Gates.open(gpu, stated, layout.layers()));
       OptionalLong event = fence;
-      GpuPages pages = new GpuPages(gpu, watch, settings, layout, addresses, event, Owner.of(pool.pid()),
-          () -> giveUp(imported, event));
+      Optional<Gates> raised = gates;
+      GpuPages pages = new GpuPages(gpu, watch, settings, layout, addresses, event, raised, Owner.of(pool.pid()),
+          () -> giveUp(imported, event, raised));
       CopyMode mode = settings.loads();
       pages.loads(mode == CopyMode.AUTO
           ? new Calibration(gpu, kernel, watch, settings.streams()).choose(pages) : mode);
       return pages;
     } catch (RefusedException | UnavailableException e) {
-      giveUp(imported, fence);
+      giveUp(imported, fence, gates);
       throw e;
     }
   }
@@ -116,8 +120,9 @@ final class CudaDevice implements Device {
     return new PoolAddresses(ranges);
   }
 
-  private void giveUp(Map<ExportedHandle, ImportedMemory> imported, OptionalLong fence) {
+  private void giveUp(Map<ExportedHandle, ImportedMemory> imported, OptionalLong fence, Optional<Gates> gates) {
     try {
+      gates.ifPresent(Gates::close);
       fence.ifPresent(gpu::endEvent);
       imported.values().forEach(gpu::closeMemory);
     } catch (UnavailableException e) {
@@ -144,8 +149,13 @@ final class CudaDevice implements Device {
 
   @Override
   public Transfer restore(EnginePages pages, int[] pageIds, MemorySegment[] shards) {
+    return restore(pages, pageIds, shards, 0);
+  }
+
+  @Override
+  public Transfer restore(EnginePages pages, int[] pageIds, MemorySegment[] shards, int mark) {
     GpuPages own = own(pages);
-    return loads.begin(own, BlockCopies.check(own, pageIds, shards, true, pinned), own.loads());
+    return loads.begin(own, BlockCopies.check(own, pageIds, shards, true, pinned), own.loads(), mark);
   }
 
   private GpuPages own(EnginePages pages) {

@@ -48,6 +48,7 @@ final class GpuPages implements EnginePages {
   private final long stripeTable;
   private final Optional<Fence> loadFence;
   private final Optional<Fence> saveFence;
+  private final Optional<Gates> gates;
   private final Owner owner;
   private final Runnable giveUp;
   private volatile CopyMode loads;
@@ -56,15 +57,18 @@ final class GpuPages implements EnginePages {
   /**
    * @param addresses where the pool is
    * @param fence an event that copies wait for
+   * @param gates what each band of a load raises, if anything
    * @param owner whose pool it is
    * @param giveUp run when it is closed
    */
   GpuPages(Gpu gpu, Watch watch, Settings settings, PoolLayout layout, PoolAddresses addresses, OptionalLong fence,
-      Owner owner, Runnable giveUp) {
+      Optional<Gates> gates, Owner owner, Runnable giveUp) {
     this.gpu = gpu;
     this.layout = layout;
     this.shardBytes = layout.shardBytes();
-    this.loadBands = Band.of(layout, addresses, settings.bands(), LOADED_IN_BATCHES);
+    this.gates = gates;
+    this.loadBands =
+        Band.of(layout, addresses, gates.map(Gates::count).orElse(settings.bands()), LOADED_IN_BATCHES);
     this.saveBands = Band.of(layout, addresses, 1, SAVED_IN_BATCHES);
     this.loadFence = fence.isPresent() ? Optional.of(new Fence(watch, fence.getAsLong())) : Optional.empty();
     this.saveFence = fence.isPresent() ? Optional.of(new Fence(watch, fence.getAsLong())) : Optional.empty();
@@ -152,6 +156,10 @@ final class GpuPages implements EnginePages {
 
   Optional<Fence> saveFence() {
     return saveFence;
+  }
+
+  Optional<Gates> gates() {
+    return gates;
   }
 
   Owner owner() {

@@ -12,6 +12,8 @@ final class LoadLane implements AutoCloseable {
   /** Most loads that are not drained. */
   static final int MAX_LOADS = 4096;
 
+  private static final int NO_MARK = 0;
+
   private final CopyLane lane;
   private final EventPool events;
   private final Watch watch;
@@ -26,7 +28,7 @@ final class LoadLane implements AutoCloseable {
     this.underWay = underWay;
   }
 
-  synchronized RestoreTransfer begin(GpuPages pages, BlockCopies blocks, CopyMode mode) {
+  synchronized RestoreTransfer begin(GpuPages pages, BlockCopies blocks, CopyMode mode, int mark) {
     if (closed) {
       throw new ClosedException("device cuda was closed");
     }
@@ -58,7 +60,7 @@ final class LoadLane implements AutoCloseable {
         } else {
           lane.direct(pages.loadBands().get(band), blocks, 0, blocks.count());
         }
-        lane.record(bandEvents[band]);
+        passed(pages, band, bandEvents[band], mark);
       }
     } catch (RuntimeException e) {
       failure = e;
@@ -66,7 +68,7 @@ final class LoadLane implements AutoCloseable {
     try {
       // Behind whatever was enqueued, also if that was not all.
       for (; band < bandEvents.length; band++) {
-        lane.record(bandEvents[band]);
+        passed(pages, band, bandEvents[band], mark);
       }
     } catch (UnavailableException e) {
       throw watch.unknown(e.getMessage());
@@ -76,6 +78,14 @@ final class LoadLane implements AutoCloseable {
     made[0] = new RestoreTransfer(pages, watch, bandEvents, failure, () -> ended(made[0], bandEvents, used));
     loads.add(made[0]);
     return made[0];
+  }
+
+  private void passed(GpuPages pages, int band, long event, int mark) {
+    lane.record(event);
+    // Also behind a band that failed: the engine is told of that when all is drained, and must not wait until then.
+    if (mark != NO_MARK && pages.gates().isPresent()) {
+      pages.gates().get().raise(lane, band, mark);
+    }
   }
 
   private long[] takeEvents(int count) {

@@ -10,7 +10,7 @@ package io.orbitkv.backend.gpu.cuda.driver;
 final class Cuda {
 
   /** What {@link #version} returns if library and classes belong together. Changes whenever this class does. */
-  static final int VERSION = 1;
+  static final int VERSION = 2;
 
   static final int NO_DRIVER = -100000;
   static final int OLD_DRIVER = -100001;
@@ -79,6 +79,8 @@ final class Cuda {
   static native int record(long gpu, long event, long stream);
 
   static native int follow(long gpu, long stream, long event);
+
+  static native int write(long gpu, long stream, long address, int value);
 
   static native int query(long gpu, long event);
 

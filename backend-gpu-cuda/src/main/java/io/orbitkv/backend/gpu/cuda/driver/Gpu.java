@@ -69,6 +69,14 @@ public final class Gpu implements AutoCloseable {
     driver.check(Cuda.follow(gpu, stream, event), "waiting for an event in a stream");
   }
 
+  /**
+   * Writes a number to pinned host memory behind everything that is enqueued in a stream. Whoever sees it sees what those
+   * copies wrote.
+   */
+  public void write(long stream, long address, int value) {
+    driver.check(Cuda.write(gpu, stream, address, value), "writing a mark in a stream");
+  }
+
   /** Returns whether everything before the event's last record is complete. */
   public Completion query(long event) {
     return completion(Cuda.query(gpu, event));

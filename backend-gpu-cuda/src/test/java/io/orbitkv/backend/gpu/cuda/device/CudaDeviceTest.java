@@ -14,9 +14,15 @@ import io.orbitkv.api.spi.PageLayout;
 import io.orbitkv.api.spi.PoolLayout;
 import io.orbitkv.api.spi.Transfer;
 import io.orbitkv.backend.gpu.cuda.driver.Driver;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -27,6 +33,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -39,6 +46,10 @@ class CudaDeviceTest {
 
   private static final PoolLayout LAYOUT = PoolLayout.of(LAYERS);
   private static final long HOST_BYTES = 2 << 20;
+  private static final VarHandle GATE = ValueLayout.JAVA_INT.varHandle();
+
+  @TempDir
+  private Path folder;
 
   private final FakeDriver driver = new FakeDriver();
   private final Arena arena = Arena.ofShared();
@@ -128,6 +139,79 @@ class CudaDeviceTest {
       load.awaitDrained();
       assertThat(load.layerReady(3)).isTrue();
     }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"direct", "kernel"})
+  void aGate_isRaisedBehindItsBand_andNotBefore(String mode) throws IOException {
+    reopen(Map.of("loads", mode));
+    Path file = gates(2);
+    MemorySegment gates = mapped(file);
+    try (EnginePages pages = device.open(driver.exportWithGates(2, file, pool), LAYOUT)) {
+      host.fill((byte) 7);
+      Transfer load = device.restore(pages, IntStream.range(0, 8).toArray(), shards(8), 5);
+      assertThat(gate(gates, 0)).isZero();
+      while (gate(gates, 0) == 0) {
+        assertThat(gate(gates, 1)).isZero();
+        load.layerReady(0);
+      }
+      assertThat(gate(gates, 0)).isEqualTo(5);
+      for (int page = 0; page < 8; page++) {
+        assertThat(poolByte(0, page) + poolByte(1, page)).isEqualTo(14);
+      }
+      load.awaitDrained();
+      assertThat(gate(gates, 1)).isEqualTo(5);
+      Transfer unmarked = device.restore(pages, new int[] {1}, shards(1));
+      unmarked.awaitDrained();
+      assertThat(gate(gates, 0) + gate(gates, 1)).isEqualTo(10);
+    }
+  }
+
+  @Test
+  void gatesOfALoadThatFailed_areRaised() throws IOException {
+    Path file = gates(4);
+    MemorySegment gates = mapped(file);
+    try (EnginePages pages = device.open(driver.exportWithGates(4, file, pool), LAYOUT)) {
+      driver.failCopies();
+      Transfer load = device.restore(pages, new int[] {1}, shards(1), -1);
+      driver.mend();
+      load.awaitDrained();
+      assertThat(load.failure()).isPresent();
+      assertThat(IntStream.range(0, 4).map(i -> gate(gates, i))).containsOnly(-1);
+    }
+  }
+
+  @Test
+  void gatesThatAreNotWhatWasStated_areRefused() throws IOException {
+    Path file = gates(4);
+    long live = driver.live();
+    assertMemoryRefused(driver.exportWithGates(5, file, pool), "5 gates for 4 layers");
+    assertMemoryRefused(driver.exportWithGates(4, Files.write(file, new byte[15]), pool), "have 15 bytes");
+    assertMemoryRefused(driver.exportWithGates(4, file.resolveSibling("none"), pool), "cannot be opened");
+    Path link = Files.createSymbolicLink(file.resolveSibling("link"), gates(4));
+    assertMemoryRefused(driver.exportWithGates(4, link, pool), "cannot be opened");
+    assertMemoryRefused(driver.exportWithGates(0, file, pool), "number '0'");
+    assertMemoryRefused(driver.exportWithGates(4, Path.of(""), pool), "gates");
+    driver.pins(0);
+    assertThatThrownBy(() -> device.open(driver.exportWithGates(4, gates(4), pool), LAYOUT))
+        .isInstanceOf(UnavailableException.class).hasMessageContaining("pinning");
+    driver.pins(-1);
+    device.open(driver.exportWithGates(4, file, pool), LAYOUT).close();
+    assertThat(driver.live()).isEqualTo(live);
+  }
+
+  private Path gates(int count) throws IOException {
+    return Files.write(folder.resolve("gates"), new byte[count * Integer.BYTES]);
+  }
+
+  private MemorySegment mapped(Path file) throws IOException {
+    try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+      return channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena);
+    }
+  }
+
+  private static int gate(MemorySegment gates, int index) {
+    return (int) GATE.getAcquire(gates, (long) index * Integer.BYTES);
   }
 
   @Test
@@ -377,7 +461,7 @@ class CudaDeviceTest {
   void memoryThatIsNotTheEngines_isRefused() {
     String handle = FakeDriver.handle(pool.address(), pool.byteSize());
     String uuid = FakeDriver.UUID;
-    assertMemoryRefused("/dev/shm/pool", "'/dev/shm/pool': that is not as in cuda-ipc:UUID:PID:EVENT:HANDLE,BASE,BYTES");
+    assertMemoryRefused("/dev/shm/pool", "'/dev/shm/pool': that is not as in cuda-ipc:UUID:PID:EVENT[,GATES,FILE]:HANDLE,");
     assertMemoryRefused("cuda-ipc:" + uuid + ":1:-", "is not as in");
     assertMemoryRefused("cuda-ipc:GPU-1:1:-:" + handle + ",0,1", "UUID 'GPU-1'");
     assertMemoryRefused("cuda-ipc:" + uuid + ":1:-:abc,0,1", "handle 'abc' is not 128 hexadecimal digits");

@@ -95,11 +95,19 @@ final class FakeDriver implements AutoCloseable {
   /** Returns how an engine states memory of its own, in parts of an allocation each, and its event. */
   String export(boolean fenced, MemorySegment... parts) {
     StringJoiner memory = new StringJoiner(":");
-    memory.add("cuda-ipc").add(UUID).add(Long.toString(ProcessHandle.current().pid())).add(fenced ? handle(fence.address(), 0) : "-");
+    memory.add("cuda-ipc").add(UUID).add(Long.toString(ProcessHandle.current().pid()));
+    memory.add(fenced ? handle(fence.address(), 0) : "-");
     for (MemorySegment part : parts) {
       memory.add(handle(part.address(), part.byteSize()) + ",0," + part.byteSize());
     }
     return memory.toString();
+  }
+
+  /** As {@link #export}, of an engine that also states gates. */
+  String exportWithGates(int gates, Path file, MemorySegment... parts) {
+    String[] fields = export(true, parts).split(":");
+    fields[3] += "," + gates + "," + file;
+    return String.join(":", fields);
   }
 
   static String handle(long address, long bytes) {
