@@ -27,6 +27,7 @@ class _Agent:
     def __init__(self, *_: Any) -> None:
         self.copies = self
         self.ready = True
+        self.layers = None
         self.saves: list[tuple[Save, list[torch.Tensor]]] = []
         self.read: Callable[[torch.Tensor], list[torch.Tensor]] = lambda slots: []
 

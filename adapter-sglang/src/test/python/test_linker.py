@@ -15,6 +15,7 @@ from orbitkv_sglang import linker as module
 from orbitkv_sglang.adapter import NOTHING
 from orbitkv_sglang.copies import Copies
 from orbitkv_sglang.linker import OrbitKvLinker
+from orbitkv_sglang.memory import LayerWaits
 from orbitkv_sglang.messages import Matched, Standing
 from orbitkv_sglang.pools import Pages, Piece
 from orbitkv_sglang.transfers import Load, Save, StuckError, Transfers
@@ -74,12 +75,13 @@ class _Transfers:
         self.cancelled: list[Load] = []
         self.saves: list[Save] = []
         self.quiesced = 0
+        self.layers: Optional[LayerWaits] = None
 
     def load(self, lease: int, first_block: int, pages: list[int]) -> Optional[Load]:
         if not self.takes:
             return None
         self.loads.append((lease, first_block, list(pages)))
-        self.loading.append(Load(Transfer(len(self.loads), True, tuple(pages))))
+        self.loading.append(Load(Transfer(len(self.loads), True, tuple(pages)), len(self.loads)))
         return self.loading[-1]
 
     def load_each(self, parts: list[tuple[int, int, list[int]]]) -> list[Load]:
@@ -94,6 +96,22 @@ class _Transfers:
 
     def quiesce(self, limit_s: float) -> None:
         self.quiesced += 1
+
+
+class _Layers:
+    """Streams of forwards."""
+
+    def __init__(self) -> None:
+        self.followed: list[tuple[int, int]] = []
+
+    def next_mark(self) -> int:
+        raise AssertionError("marks are the transfers'")
+
+    def follow(self, layer: int, mark: int) -> None:
+        self.followed.append((layer, mark))
+
+    def passed(self, mark: int) -> None:
+        raise AssertionError("ends are the transfers'")
 
 
 class _Resources:
@@ -167,6 +185,36 @@ class LinkerTest(unittest.TestCase):
         self.linker.layer_done_counter.wait_until(1)
         self.assertTrue(self.linker.finish_layer_wise_loading(0))
         self.assertEqual([("a", 9)], self.lookups.given_up)
+
+    def test_a_forward_waits_layer_by_layer_for_the_last_load_of_its_batch_that_is_under_way(self) -> None:
+        self.transfers.layers = layers = _Layers()
+        self.linker = self._linker(saves=True)
+        fence = self.linker.layer_done_counter
+        for rid in ("a", "b"):
+            self._hit(rid, 3)
+            self.linker.load(rid, _transfer(2))
+        first = self.linker.start_layer_wise_loading()
+        self._hit("c", 3)
+        self.linker.load("c", _transfer(2))
+        second = self.linker.start_layer_wise_loading()
+        # Returns at once, though nothing has ended.
+        fence.set_consumer(first)
+        for layer in range(3):
+            fence.wait_until(layer)
+        fence.set_consumer(second)
+        fence.wait_until(0)
+        self.assertEqual([(0, 2), (1, 2), (2, 2), (0, 3)], layers.followed)
+        fence.set_consumer(-1)
+        fence.wait_until(0)
+        self.transfers.loading[1].end(1)
+        fence.set_consumer(first)
+        fence.wait_until(7)
+        self.transfers.loading[0].end(1)
+        fence.wait_until(8)
+        self.assertEqual([(7, 1)], layers.followed[4:])
+        self.assertTrue(self.linker.finish_layer_wise_loading(first))
+        fence.wait_until(9)
+        self.assertEqual([(7, 1)], layers.followed[4:])
 
     def test_a_load_that_brings_less_has_failed(self) -> None:
         self._hit("a", 3)

@@ -27,6 +27,8 @@ class _Agent:
         self.most = 0
         self.taken = 0
         self.takes = 1 << 30
+        self.marks: list[int] = []
+        self.arrive = 1
 
     def connect(self, *, deadline_s: float) -> bool:
         return True
@@ -39,7 +41,8 @@ class _Agent:
         self.most = max(self.most, len(self.under_way))
         return self.under_way[-1]
 
-    def load(self, lease: int, pages: Sequence[int], *, first_block: int) -> Optional[Transfer]:
+    def load(self, lease: int, pages: Sequence[int], *, first_block: int, mark: int) -> Optional[Transfer]:
+        self.marks.append(mark)
         return self._start(True, pages)
 
     def save(self, chain: bytes, first_block: int, pages: Sequence[int]) -> Optional[Transfer]:
@@ -49,7 +52,7 @@ class _Agent:
         if not self.copies.wait(wait_s):
             return []
         ended, self.under_way = self.under_way, []
-        return [Finished(transfer, len(transfer.pages)) for transfer in ended]
+        return [Finished(transfer, len(transfer.pages) * self.arrive) for transfer in ended]
 
     def close(self, *, deadline_s: float) -> bool:
         return True
@@ -114,6 +117,24 @@ class SaveTest(unittest.TestCase):
         self.assertEqual(before, threading.active_count())
 
 
+class _Layers:
+    """What forwards wait for."""
+
+    def __init__(self) -> None:
+        self.marks = 0
+        self.ended: list[int] = []
+
+    def next_mark(self) -> int:
+        self.marks += 1
+        return self.marks
+
+    def follow(self, layer: int, mark: int) -> None:
+        raise AssertionError("nobody waits here")
+
+    def passed(self, mark: int) -> None:
+        self.ended.append(mark)
+
+
 class TransfersTest(unittest.TestCase):
     def setUp(self) -> None:
         self.agent = _Agent()
@@ -133,6 +154,27 @@ class TransfersTest(unittest.TestCase):
         self.transfers.quiesce(20.0)
         self.assertEqual({True}, {save.stored for save in saves})
         self.assertLessEqual(self.agent.most, module._MOST_SAVES)
+
+    def test_loads_have_marks_in_the_order_in_which_they_are_asked_for_and_pass_however_they_end(self) -> None:
+        layers = _Layers()
+        transfers = Transfers(lambda: typing.cast(AgentClient, self.agent), _NoFence(), layers)
+        self.addCleanup(transfers.close, 20.0)
+        loads = [transfers.load(5, 0, [page]) for page in range(3)]
+        self.assertEqual(([1, 2, 3], []), ([load.mark for load in loads if load is not None], layers.ended))
+        self.agent.takes = 3
+        self.assertIsNone(transfers.load(5, 0, [4]))
+        self.agent.arrive = 0
+        self.agent.copies.set()
+        transfers.quiesce(20.0)
+        self.assertEqual(([1, 2, 3, 4], [1, 2, 3]), (self.agent.marks, layers.ended))
+        self.assertEqual({(True, False)}, {(load.ended, load.landed) for load in loads if load is not None})
+
+    def test_loads_that_nobody_waits_for_have_no_mark(self) -> None:
+        self.agent.copies.set()
+        load = self.transfers.load(5, 0, [1])
+        assert load is not None
+        load.wait(20.0)
+        self.assertEqual((0, [0]), (load.mark, self.agent.marks))
 
     def test_loads_of_several_leases_end_at_the_first_that_is_not_taken(self) -> None:
         self.agent.takes = 2

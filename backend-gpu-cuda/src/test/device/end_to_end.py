@@ -15,6 +15,7 @@ import time
 
 from orbitkv_agent import AgentClient, PageGroup
 from orbitkv_agent.cuda_pool import CudaPool, MemoryRange, NotExportableError
+from orbitkv_agent.layer_gates import LayerGates
 
 PIECE, LAYERS, PAGES, BLOCKS = 65536, 36, 4096, 57
 SHARD = PIECE * LAYERS
@@ -71,7 +72,8 @@ def read(pool: int, page: int) -> bytes:
 class Engine:
     def __init__(self, folder: str, name: str) -> None:
         self.address = allocate(STRIDE * LAYERS)
-        self.pool = CudaPool([MemoryRange(self.address, STRIDE * LAYERS)])
+        self.gates = LayerGates(LAYERS, 4)
+        self.pool = CudaPool([MemoryRange(self.address, STRIDE * LAYERS)], gates=self.gates)
         self.agent = AgentClient(
             f"{folder}/agent/agent.sock", instance=name, incarnation=time.time_ns(), namespace=b"\1" * 32,
             groups=[PageGroup(0, LAYERS, PAGES, PIECE, STRIDE, PIECE)], memory=self.pool.memory, deadline_s=10,
@@ -200,6 +202,90 @@ def engine_until_killed(folder: str) -> None:
     time.sleep(600)
 
 
+def stream() -> ctypes.c_void_p:
+    made = ctypes.c_void_p()
+    call("cuStreamCreate", ctypes.byref(made), 1)
+    return made
+
+
+def passes(waiting: ctypes.c_void_p) -> bool:
+    return cuda.cuStreamQuery(waiting) == 0
+
+
+def layers(folder: str, agent: subprocess.Popen[str]) -> None:
+    """A stream reads each layer as soon as it is there; and goes on when the agent is killed, which raises nothing."""
+    engine = Engine(folder, "layers")
+    pinned(engine)
+    contents = [os.urandom(SHARD) for _ in range(BLOCKS)]
+    pages = [(i * 71) % PAGES for i in range(BLOCKS)]
+    for page, content in zip(pages, contents):
+        write(engine.address, page, content)
+    engine.save(chain(2), pages)
+    others = [(i * 37 + 5) % PAGES for i in range(BLOCKS)]
+    answer = engine.agent.query(1, 0, chain(2))
+    assert answer.lease is not None, answer
+    # Not of every block: a stream that waits takes so many requests only.
+    watched = others[::8]
+    size = SHARD * len(watched)
+    reading, seen = stream(), allocate(size)
+    times = []
+    for round in range(20):
+        mark = engine.gates.next_mark()
+        call("cuMemsetD8Async", ctypes.c_uint64(seen), round, ctypes.c_size_t(size), reading)
+        marks = [ctypes.c_void_p() for _ in range(4)]
+        for event in marks:
+            call("cuEventCreate", ctypes.byref(event), 0)
+        for layer in range(LAYERS):
+            engine.gates.wait(reading.value or 0, layer, mark)
+            for i, page in enumerate(watched):
+                call("cuMemcpyDtoDAsync_v2", ctypes.c_uint64(seen + i * SHARD + layer * PIECE),
+                     ctypes.c_uint64(engine.address + layer * STRIDE + page * PIECE), ctypes.c_size_t(PIECE), reading)
+            if layer % 9 == 8:
+                call("cuEventRecord", marks[layer // 9], reading)
+        time.sleep(0.02)
+        if passes(reading):
+            raise RuntimeError("a stream has not waited for its layers")
+        began = time.perf_counter()
+        if engine.finish(engine.agent.load(answer.lease, others, mark=mark)) != BLOCKS:
+            raise RuntimeError("not every block was loaded")
+        engine.gates.passed(mark)
+        call("cuStreamSynchronize", reading)
+        times.append(time.perf_counter() - began)
+        spans = []
+        for event in marks[1:4]:
+            span = ctypes.c_float()
+            call("cuEventElapsedTime", ctypes.byref(span), marks[0], event)
+            spans.append(span.value)
+    content = ctypes.create_string_buffer(size)
+    call("cuMemcpyDtoH_v2", content, ctypes.c_uint64(seen), ctypes.c_size_t(size))
+    if content.raw != b"".join(contents[::8]):
+        raise RuntimeError("a stream read a layer that was not there")
+    print(f"a stream behind 4 gates read every byte as expected; behind the first it was {spans[0]:.2f}, {spans[1]:.2f} and"
+          f" {spans[2]:.2f} ms earlier than behind the others, of {min(times) * 1000:.2f} ms")
+
+    # The copies of this one wait for the engine, which waits for nothing that happens.
+    held, gate, address = stream(), ctypes.c_void_p(), ctypes.c_uint64()
+    call("cuMemHostAlloc", ctypes.byref(gate), ctypes.c_size_t(4), 3)
+    ctypes.cast(gate, ctypes.POINTER(ctypes.c_uint32))[0] = 0
+    call("cuMemHostGetDevicePointer_v2", ctypes.byref(address), gate, 0)
+    call("cuStreamWaitValue32_v2", held, address, 1, 0)
+    engine.pool.record(held.value or 0)
+    mark = engine.gates.next_mark()
+    transfer = engine.agent.load(answer.lease, others, mark=mark)
+    assert transfer is not None
+    engine.gates.wait(reading.value or 0, 0, mark)
+    agent.kill()
+    began = time.monotonic()
+    while not passes(reading):
+        for ended in engine.agent.progress(wait_s=0.001):
+            if ended.transfer is transfer:
+                engine.gates.passed(mark)
+        if time.monotonic() - began > 10:
+            raise RuntimeError("a stream waits 10 s after its agent was killed")
+    print(f"killed agent: the stream that waited for its load went on {(time.monotonic() - began) * 1000:.0f} ms later")
+    ctypes.cast(gate, ctypes.POINTER(ctypes.c_uint32))[0] = 1
+
+
 def frameworks() -> None:
     """What PyTorch gives out is exported, and what cannot be is refused with the setting."""
     script = (
@@ -243,6 +329,7 @@ def main() -> None:
         killed(folder)
         if agent.poll() is not None:
             raise RuntimeError(f"the agent ended with {agent.returncode} after its engine was killed")
+        layers(folder, agent)
         frameworks()
     finally:
         for process in reversed(processes):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -46,43 +47,56 @@ class PoolTrial:
         self._gpu = not plan.small
         self._device = "cuda" if self._gpu else "cpu"
         self._pages = 512 if self._gpu else 64
-        self._heads, self._dim, self._layers = (8, 128, 36) if self._gpu else (2, 32, 3)
+        self._heads, self._dim, self._layer_count = (8, 128, 36) if self._gpu else (2, 32, 3)
         self._seed = 0
 
     def run(self) -> None:
         """All of it, on one engine."""
         loaded.load()
-        page_bytes = PAGE * self._layers * 2 * self._heads * self._dim * 2
+        page_bytes = PAGE * self._layer_count * 2 * self._heads * self._dim * 2
         self._plan.logs.mkdir(parents=True, exist_ok=True)
         manager = NodeManager(
             self._plan.command, self._plan.memory / "pools", self._plan.logs / "pools-manager.log",
             dram=f"{4 * self._pages * page_bytes}B", block_bytes=page_bytes)
         manager.start()
         try:
-            server = publish_engine({
-                "manager": manager.socket, "runtime_dir": str(self._plan.memory / "run"), "engine_id": "pools",
-                "pending_ms": 5000, "agent_command": list(self._plan.command),
-            }, device=self._device)
-            worker = Worker()
-            stream: Any = None
-            if self._gpu:
-                stream = worker.model_runner.forward_stream = torch.cuda.Stream()
-            pool = mha_pool(
-                self._pages, heads=self._heads, dim=self._dim, layers=self._layers, device=self._device)
-            tried = _Driver(server, pool=pool, worker=worker, core=self._plan.core)
+            stream: Any = torch.cuda.Stream() if self._gpu else None
+            tried = self._driver(manager, "pools", stream)
             try:
-                tried.await_cache()
-                print(f"{type(pool).__name__} of {self._pages} pages of {page_bytes:,} bytes on {self._device}, "
+                print(f"{type(tried.pool).__name__} of {self._pages} pages of {page_bytes:,} bytes on {self._device}, "
                       f"{type(tried.cache).__name__}", flush=True)
                 self._restores(tried, manager)
                 if stream is not None:
                     self._late_work(tried, stream)
                     self._beside_work(tried)
                     self._graph(tried, stream)
+                    self._overlap(tried, stream, "all of it before the forward")
             finally:
                 tried.close()
+            if stream is not None:
+                tried = self._driver(manager, "layered", stream, layered="on")
+                try:
+                    self._restores(tried, manager)
+                    self._layers(tried, stream)
+                    self._overlap(tried, stream, "layer by layer")
+                finally:
+                    tried.close()
         finally:
             manager.stop()
+
+    def _driver(self, manager: NodeManager, name: str, stream: Any, **settings: str) -> _Driver:
+        server = publish_engine({
+            "manager": manager.socket, "runtime_dir": str(self._plan.memory / "run"), "engine_id": name,
+            "pending_ms": 5000, "agent_command": list(self._plan.command), "scope": name, **settings,
+        }, device=self._device)
+        worker = Worker()
+        if stream is not None:
+            worker.model_runner.forward_stream = stream
+        pool = mha_pool(
+            self._pages, heads=self._heads, dim=self._dim, layers=self._layer_count, device=self._device)
+        tried = _Driver(server, pool=pool, worker=worker, core=self._plan.core)
+        tried.await_cache()
+        return tried
 
     def _prompt(self, pages: int) -> list[int]:
         self._seed += 1
@@ -236,3 +250,71 @@ class PoolTrial:
         print(f"graph captured before and replayed after a load of {loaded_tokens} tokens: {after} rows wrong; before "
               f"it: {before} of {len(expected) * pages * PAGE}", flush=True)
         require(loaded_tokens == pages * PAGE and after == 0 and before > 0, "the graph read other bytes")
+
+    def _layers(self, tried: _Driver, stream: Any) -> None:
+        """A forward that is asked for before its load has begun reads each layer when it is there."""
+        waits = tried.linker._copies.layers
+        for waited in (True, False):
+            if not waited:
+                # The control: a forward that does not wait.
+                waits.follow = lambda layer, mark: None
+            try:
+                tokens = self._computed(tried, 32)
+                expected = tried.expected(tokens[: 32 * PAGE])
+                self._forget(tried)
+                # The load waits for this, and what the forward does is right behind it.
+                with torch.cuda.stream(stream):
+                    torch.cuda._sleep(_SLEEP_CYCLES)
+                outputs, _ = self._forward(tried, stream, Request(f"layers-{waited}", tokens), 32, None)
+            finally:
+                if not waited:
+                    del waits.follow
+            wrong = sum(int((output.cpu() != rows).any(dim=1).sum()) for output, rows in zip(outputs, expected))
+            print(f"read layer by layer behind a load that had not begun, {'waited for' if waited else 'not (control)'}:"
+                  f" {wrong} rows wrong of {len(expected) * 32 * PAGE}", flush=True)
+            require((wrong == 0) is waited, "a forward has not waited as it should")
+
+    def _overlap(self, tried: _Driver, stream: Any, how: str) -> None:
+        """How long a load takes with a forward behind it that computes for as long."""
+        work = torch.randn(4096, 4096, device=self._device, dtype=torch.bfloat16)
+        pages = self._pages // 2
+        tokens = self._computed(tried, pages)
+        times = []
+        for number in range(11):
+            self._forget(tried)
+            _, took = self._forward(tried, stream, Request(f"overlap-{number}", tokens), pages, work)
+            times.append(took * 1000)
+        times = sorted(times[2:])
+        print(f"load of {pages * PAGE:,} tokens and a forward that reads them, {how}: {times[len(times) // 2]:.1f} ms "
+              f"({times[0]:.1f} to {times[-1]:.1f})", flush=True)
+
+    def _forward(
+        self, tried: _Driver, stream: Any, request: Request, pages: int, work: Optional[torch.Tensor]
+    ) -> tuple[list[torch.Tensor], float]:
+        """Loads a prompt and reads its layers as a forward does, with work behind each. Returns them, and the seconds."""
+        self._find(tried, request)
+        lock = tried.cache.lock(request.match.last_device_node)
+        rows = pages * PAGE
+        outputs = [
+            torch.zeros(rows, buffer[0].nbytes, dtype=torch.uint8, device=self._device) for buffer in tried.buffers()
+        ]
+        product = None if work is None else torch.zeros_like(work)
+        began = time.perf_counter()
+        require(tried.load_back(request) == rows, "not all was restored")
+        index = tried.start()
+        tried.worker.counter.set_consumer(index)
+        with torch.cuda.stream(stream):
+            slots = request.prefix[:rows]
+            for layer in range(self._layer_count):
+                for buffer, output in zip(
+                    tried.pool.get_kv_buffer(layer), (outputs[layer], outputs[self._layer_count + layer])
+                ):
+                    output.copy_(buffer.view(torch.uint8).reshape(buffer.shape[0], -1)[slots])
+                if work is not None:
+                    torch.mm(work, work, out=product)
+        stream.synchronize()
+        took = time.perf_counter() - began
+        require(not list(tried.cache.finish_external_linker_loads([request])), "a load failed")
+        tried.insert(request, 0)
+        tried.cache.unlock(lock)
+        return outputs, took
