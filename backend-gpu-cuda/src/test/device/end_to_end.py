@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Optional
 
 from orbitkv_agent import AgentClient, PageGroup
 from orbitkv_agent.cuda_pool import CudaPool, MemoryRange, NotExportableError
@@ -70,10 +71,9 @@ def read(pool: int, page: int) -> bytes:
 
 
 class Engine:
-    def __init__(self, folder: str, name: str) -> None:
+    def __init__(self, folder: str, name: str, gates: Optional[LayerGates] = None) -> None:
         self.address = allocate(STRIDE * LAYERS)
-        self.gates = LayerGates(LAYERS, 4)
-        self.pool = CudaPool([MemoryRange(self.address, STRIDE * LAYERS)], gates=self.gates)
+        self.pool = CudaPool([MemoryRange(self.address, STRIDE * LAYERS)], gates=gates)
         self.agent = AgentClient(
             f"{folder}/agent/agent.sock", instance=name, incarnation=time.time_ns(), namespace=b"\1" * 32,
             groups=[PageGroup(0, LAYERS, PAGES, PIECE, STRIDE, PIECE)], memory=self.pool.memory, deadline_s=10,
@@ -214,7 +214,8 @@ def passes(waiting: ctypes.c_void_p) -> bool:
 
 def layers(folder: str, agent: subprocess.Popen[str]) -> None:
     """A stream reads each layer as soon as it is there; and goes on when the agent is killed, which raises nothing."""
-    engine = Engine(folder, "layers")
+    gates = LayerGates(LAYERS, 4)
+    engine = Engine(folder, "layers", gates)
     pinned(engine)
     contents = [os.urandom(SHARD) for _ in range(BLOCKS)]
     pages = [(i * 71) % PAGES for i in range(BLOCKS)]
@@ -229,14 +230,17 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
     size = SHARD * len(watched)
     reading, seen = stream(), allocate(size)
     times = []
-    for round in range(20):
-        mark = engine.gates.next_mark()
-        call("cuMemsetD8Async", ctypes.c_uint64(seen), round, ctypes.c_size_t(size), reading)
+    content = ctypes.create_string_buffer(size)
+    for _ in range(20):
+        mark = gates.next_mark()
+        # What was loaded before is not there any more.
+        for page in watched:
+            write(engine.address, page, bytes(SHARD))
         marks = [ctypes.c_void_p() for _ in range(4)]
         for event in marks:
             call("cuEventCreate", ctypes.byref(event), 0)
         for layer in range(LAYERS):
-            engine.gates.wait(reading.value or 0, layer, mark)
+            gates.wait(reading.value or 0, layer, mark)
             for i, page in enumerate(watched):
                 call("cuMemcpyDtoDAsync_v2", ctypes.c_uint64(seen + i * SHARD + layer * PIECE),
                      ctypes.c_uint64(engine.address + layer * STRIDE + page * PIECE), ctypes.c_size_t(PIECE), reading)
@@ -248,7 +252,7 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
         began = time.perf_counter()
         if engine.finish(engine.agent.load(answer.lease, others, mark=mark)) != BLOCKS:
             raise RuntimeError("not every block was loaded")
-        engine.gates.passed(mark)
+        gates.passed(mark)
         call("cuStreamSynchronize", reading)
         times.append(time.perf_counter() - began)
         spans = []
@@ -256,10 +260,9 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
             span = ctypes.c_float()
             call("cuEventElapsedTime", ctypes.byref(span), marks[0], event)
             spans.append(span.value)
-    content = ctypes.create_string_buffer(size)
-    call("cuMemcpyDtoH_v2", content, ctypes.c_uint64(seen), ctypes.c_size_t(size))
-    if content.raw != b"".join(contents[::8]):
-        raise RuntimeError("a stream read a layer that was not there")
+        call("cuMemcpyDtoH_v2", content, ctypes.c_uint64(seen), ctypes.c_size_t(size))
+        if content.raw != b"".join(contents[::8]):
+            raise RuntimeError("a stream read a layer that was not there")
     print(f"a stream behind 4 gates read every byte as expected; behind the first it was {spans[0]:.2f}, {spans[1]:.2f} and"
           f" {spans[2]:.2f} ms earlier than behind the others, of {min(times) * 1000:.2f} ms")
 
@@ -270,16 +273,16 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
     call("cuMemHostGetDevicePointer_v2", ctypes.byref(address), gate, 0)
     call("cuStreamWaitValue32_v2", held, address, 1, 0)
     engine.pool.record(held.value or 0)
-    mark = engine.gates.next_mark()
+    mark = gates.next_mark()
     transfer = engine.agent.load(answer.lease, others, mark=mark)
     assert transfer is not None
-    engine.gates.wait(reading.value or 0, 0, mark)
+    gates.wait(reading.value or 0, 0, mark)
     agent.kill()
     began = time.monotonic()
     while not passes(reading):
         for ended in engine.agent.progress(wait_s=0.001):
             if ended.transfer is transfer:
-                engine.gates.passed(mark)
+                gates.passed(mark)
         if time.monotonic() - began > 10:
             raise RuntimeError("a stream waits 10 s after its agent was killed")
     print(f"killed agent: the stream that waited for its load went on {(time.monotonic() - began) * 1000:.0f} ms later")

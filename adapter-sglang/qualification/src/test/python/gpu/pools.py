@@ -105,6 +105,7 @@ class PoolTrial:
 
     def _computed(self, tried: _Driver, pages: int) -> list[int]:
         """Serves a prompt that is new, and has its pages saved."""
+        tried.drain()
         tokens = self._prompt(pages)
         require(self._run(tried, Request(f"r{self._seed}", tokens)) == 0, "a prompt that is new was restored")
         tried.drain()
@@ -125,6 +126,8 @@ class PoolTrial:
         return int(tried.run(request))
 
     def _forget(self, tried: _Driver) -> None:
+        # What was restored is offered again: it is held, and less than half of the pool may be.
+        tried.drain()
         tried.evict_all()
         if self._gpu:
             torch.cuda.synchronize()
