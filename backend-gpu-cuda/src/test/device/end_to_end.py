@@ -12,9 +12,9 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Optional
+from typing import Callable, Optional
 
-from orbitkv_agent import AgentClient, PageGroup
+from orbitkv_agent import AgentClient, PageGroup, Transfer
 from orbitkv_agent.cuda_pool import CudaPool, MemoryRange, NotExportableError
 from orbitkv_agent.layer_gates import LayerGates
 
@@ -81,20 +81,19 @@ class Engine:
 
     def save(self, hashes: bytes, pages: list[int]) -> int:
         self.pool.record(0)
-        return self.finish(self.agent.save(hashes, 0, pages))
+        return self.finish(taken(lambda: self.agent.save(hashes, 0, pages)))
 
     def load(self, operation: int, hashes: bytes, pages: list[int]) -> int:
         answer = self.agent.query(operation, 0, hashes)
         if answer.lease is None:
             raise RuntimeError(f"no hit: {answer}")
         self.pool.record(0)
-        blocks = self.finish(self.agent.load(answer.lease, pages))
-        self.agent.release(answer.lease)
+        lease = answer.lease
+        blocks = self.finish(taken(lambda: self.agent.load(lease, pages)))
+        self.agent.release(lease)
         return blocks
 
-    def finish(self, transfer: object) -> int:
-        if transfer is None:
-            raise RuntimeError("the agent took nothing")
+    def finish(self, transfer: Transfer) -> int:
         while True:
             for finished in self.agent.progress(wait_s=0.5):
                 if finished.transfer is transfer:
@@ -109,14 +108,22 @@ def wait_for(process: subprocess.Popen[str], word: str) -> None:
     print(line, end="", flush=True)
 
 
-def pinned(engine: Engine) -> float:
-    """Saves one block until the agent takes it: it refuses while its memory is not pinned. Returns the seconds."""
+def taken(start: Callable[[], Optional[Transfer]]) -> Transfer:
+    """Asks until the agent takes it: it refuses while the memory that it needs is not pinned."""
     began = time.monotonic()
-    while engine.agent.save(chain(1000 + int(began * 1000) % 1000, 1), 0, [0]) is None:
+    while True:
+        transfer = start()
+        if transfer is not None:
+            return transfer
         time.sleep(0.005)
         if time.monotonic() - began > 60:
-            raise RuntimeError("nothing is saved for a minute")
-    engine.agent.progress(wait_s=1)
+            raise RuntimeError("nothing is taken for a minute")
+
+
+def pinned(engine: Engine) -> float:
+    """Saves one block until the agent takes it. Returns the seconds."""
+    began = time.monotonic()
+    engine.finish(taken(lambda: engine.agent.save(chain(1000 + int(began * 1000) % 1000, 1), 0, [0])))
     return time.monotonic() - began
 
 
@@ -195,9 +202,8 @@ def engine_until_killed(folder: str) -> None:
     engine.agent.query(0, 0, chain(1))
     answer = engine.agent.query(1, 0, chain(1))
     assert answer.lease is not None, answer
-    pinned(engine)
-    if engine.agent.load(answer.lease, list(range(BLOCKS))) is None:
-        raise RuntimeError("nothing is loading")
+    lease = answer.lease
+    taken(lambda: engine.agent.load(lease, list(range(BLOCKS))))
     print("loading", flush=True)
     time.sleep(600)
 
@@ -225,6 +231,8 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
     others = [(i * 37 + 5) % PAGES for i in range(BLOCKS)]
     answer = engine.agent.query(1, 0, chain(2))
     assert answer.lease is not None, answer
+    lease = answer.lease
+    engine.finish(taken(lambda: engine.agent.load(lease, others)))
     # Not of every block: a stream that waits takes so many requests only.
     watched = others[::8]
     size = SHARD * len(watched)
@@ -250,7 +258,7 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
         if passes(reading):
             raise RuntimeError("a stream has not waited for its layers")
         began = time.perf_counter()
-        if engine.finish(engine.agent.load(answer.lease, others, mark=mark)) != BLOCKS:
+        if engine.finish(taken(lambda: engine.agent.load(lease, others, mark=mark))) != BLOCKS:
             raise RuntimeError("not every block was loaded")
         gates.passed(mark)
         call("cuStreamSynchronize", reading)
@@ -260,6 +268,8 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
             span = ctypes.c_float()
             call("cuEventElapsedTime", ctypes.byref(span), marks[0], event)
             spans.append(span.value)
+        if spans[-1] < 0.1:
+            raise RuntimeError("the gates were not raised before the end of the load")
         call("cuMemcpyDtoH_v2", content, ctypes.c_uint64(seen), ctypes.c_size_t(size))
         if content.raw != b"".join(contents[::8]):
             raise RuntimeError("a stream read a layer that was not there")
@@ -274,8 +284,7 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
     call("cuStreamWaitValue32_v2", held, address, 1, 0)
     engine.pool.record(held.value or 0)
     mark = gates.next_mark()
-    transfer = engine.agent.load(answer.lease, others, mark=mark)
-    assert transfer is not None
+    transfer = taken(lambda: engine.agent.load(lease, others, mark=mark))
     gates.wait(reading.value or 0, 0, mark)
     agent.kill()
     began = time.monotonic()

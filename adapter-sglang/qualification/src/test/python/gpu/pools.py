@@ -26,12 +26,14 @@ class _Driver(Engine):  # type: ignore[misc, unused-ignore]
     """Computes on a stream of its own when it is given one: behind work that takes a while, and not waited for."""
 
     late: Optional[Any] = None
+    _late_rows: Sequence[torch.Tensor] = ()
 
     def compute(self, tokens: Sequence[int], begin: int, slots: torch.Tensor) -> None:
         if self.late is None:
             super().compute(tokens, begin, slots)
             return
-        rows = [each[begin : begin + len(slots)].to(slots.device) for each in self.expected(tokens)]
+        # Kept until they are written: what another stream has been given up may be somebody else's before that.
+        self._late_rows = rows = [each[begin : begin + len(slots)].to(slots.device) for each in self.expected(tokens)]
         torch.cuda.synchronize()
         with torch.cuda.stream(self.late):
             torch.cuda._sleep(_SLEEP_CYCLES)
