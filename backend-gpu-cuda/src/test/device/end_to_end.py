@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
 import os
 import signal
 import subprocess
@@ -74,24 +75,35 @@ class Engine:
     def __init__(self, folder: str, name: str, gates: Optional[LayerGates] = None) -> None:
         self.address = allocate(STRIDE * LAYERS)
         self.pool = CudaPool([MemoryRange(self.address, STRIDE * LAYERS)], gates=gates)
+        self.stream = self.lease = 0
+        self.operations = itertools.count(1)
         self.agent = AgentClient(
             f"{folder}/agent/agent.sock", instance=name, incarnation=time.time_ns(), namespace=b"\1" * 32,
             groups=[PageGroup(0, LAYERS, PAGES, PIECE, STRIDE, PIECE)], memory=self.pool.memory, deadline_s=10,
         )
 
     def save(self, hashes: bytes, pages: list[int]) -> int:
-        self.pool.record(0)
+        self.pool.record(self.stream)
         return self.finish(taken(lambda: self.agent.save(hashes, 0, pages)))
 
-    def load(self, operation: int, hashes: bytes, pages: list[int]) -> int:
-        answer = self.agent.query(operation, 0, hashes)
-        if answer.lease is None:
-            raise RuntimeError(f"no hit: {answer}")
-        self.pool.record(0)
-        lease = answer.lease
-        blocks = self.finish(taken(lambda: self.agent.load(lease, pages)))
-        self.agent.release(lease)
+    def load(self, hashes: bytes, pages: list[int], mark: int = 0) -> int:
+        blocks = self.finish(self.begin_load(hashes, pages, mark))
+        self.agent.release(self.lease)
         return blocks
+
+    def begin_load(self, hashes: bytes, pages: list[int], mark: int = 0) -> Transfer:
+        return taken(lambda: self._try_load(hashes, pages, mark))
+
+    def _try_load(self, hashes: bytes, pages: list[int], mark: int) -> Optional[Transfer]:
+        answer = self.agent.query(next(self.operations), 0, hashes)
+        if answer.lease is None:
+            return None
+        self.lease = answer.lease
+        self.pool.record(self.stream)
+        transfer = self.agent.load(self.lease, pages, mark=mark)
+        if transfer is None:
+            self.agent.release(self.lease)
+        return transfer
 
     def finish(self, transfer: Transfer) -> int:
         while True:
@@ -109,7 +121,7 @@ def wait_for(process: subprocess.Popen[str], word: str) -> None:
 
 
 def taken(start: Callable[[], Optional[Transfer]]) -> Transfer:
-    """Asks until the agent takes it: it refuses while the memory that it needs is not pinned."""
+    """Asks until the agent takes it: it refuses while its cache or the memory that is needed is not there yet."""
     began = time.monotonic()
     while True:
         transfer = start()
@@ -155,7 +167,7 @@ def check(folder: str) -> None:
     if engine.save(chain(1), pages) != BLOCKS:
         raise RuntimeError("not every block was committed")
     others = [(i * 37 + 5) % PAGES for i in range(BLOCKS)]
-    if engine.load(1, chain(1), others) != BLOCKS:
+    if engine.load(chain(1), others) != BLOCKS:
         raise RuntimeError("not every block was loaded")
     for page, content in zip(others, contents):
         if read(engine.address, page) != content:
@@ -163,9 +175,9 @@ def check(folder: str) -> None:
     print(f"{BLOCKS} blocks of {SHARD} bytes saved and loaded through agent and Manager: every byte as expected")
     # The first hundreds are for the JVM's compiler.
     times, saves = [], []
-    for i in range(800):
+    for _ in range(800):
         began = time.perf_counter()
-        engine.load(10 + i, chain(1), others)
+        engine.load(chain(1), others)
         times.append(time.perf_counter() - began)
     for i in range(200):
         hashes = chain(100 + i)
@@ -186,7 +198,7 @@ def killed(folder: str) -> None:
     before = free_bytes()
     child = subprocess.Popen([sys.executable, __file__, folder, "--engine"], stdout=subprocess.PIPE, text=True)
     wait_for(child, "loading")
-    taken = before - free_bytes()
+    used = before - free_bytes()
     child.send_signal(signal.SIGKILL)
     child.wait()
     began = time.monotonic()
@@ -194,16 +206,12 @@ def killed(folder: str) -> None:
         if time.monotonic() - began > 10:
             raise RuntimeError(f"{before - free_bytes()} bytes are not free 10 s after the engine")
         time.sleep(0.002)
-    print(f"killed engine: {taken / 2**30:.1f} GiB free again {(time.monotonic() - began) * 1000:.0f} ms after its end")
+    print(f"killed engine: {used / 2**30:.1f} GiB free again {(time.monotonic() - began) * 1000:.0f} ms after its end")
 
 
 def engine_until_killed(folder: str) -> None:
     engine = Engine(folder, "killed")
-    engine.agent.query(0, 0, chain(1))
-    answer = engine.agent.query(1, 0, chain(1))
-    assert answer.lease is not None, answer
-    lease = answer.lease
-    taken(lambda: engine.agent.load(lease, list(range(BLOCKS))))
+    engine.begin_load(chain(1), list(range(BLOCKS)))
     print("loading", flush=True)
     time.sleep(600)
 
@@ -215,7 +223,7 @@ def stream() -> ctypes.c_void_p:
 
 
 def passes(waiting: ctypes.c_void_p) -> bool:
-    return cuda.cuStreamQuery(waiting) == 0
+    return int(cuda.cuStreamQuery(waiting)) == 0
 
 
 def layers(folder: str, agent: subprocess.Popen[str]) -> None:
@@ -229,16 +237,12 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
         write(engine.address, page, content)
     engine.save(chain(2), pages)
     others = [(i * 37 + 5) % PAGES for i in range(BLOCKS)]
-    answer = engine.agent.query(1, 0, chain(2))
-    assert answer.lease is not None, answer
-    lease = answer.lease
-    engine.finish(taken(lambda: engine.agent.load(lease, others)))
     # Not of every block: a stream that waits takes so many requests only.
     watched = others[::8]
     size = SHARD * len(watched)
     reading, seen = stream(), allocate(size)
     times = []
-    content = ctypes.create_string_buffer(size)
+    copied = ctypes.create_string_buffer(size)
     for _ in range(20):
         mark = gates.next_mark()
         # What was loaded before is not there any more.
@@ -258,7 +262,7 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
         if passes(reading):
             raise RuntimeError("a stream has not waited for its layers")
         began = time.perf_counter()
-        if engine.finish(taken(lambda: engine.agent.load(lease, others, mark=mark))) != BLOCKS:
+        if engine.load(chain(2), others, mark) != BLOCKS:
             raise RuntimeError("not every block was loaded")
         gates.passed(mark)
         call("cuStreamSynchronize", reading)
@@ -270,8 +274,8 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
             spans.append(span.value)
         if spans[-1] < 0.1:
             raise RuntimeError("the gates were not raised before the end of the load")
-        call("cuMemcpyDtoH_v2", content, ctypes.c_uint64(seen), ctypes.c_size_t(size))
-        if content.raw != b"".join(contents[::8]):
+        call("cuMemcpyDtoH_v2", copied, ctypes.c_uint64(seen), ctypes.c_size_t(size))
+        if copied.raw != b"".join(contents[::8]):
             raise RuntimeError("a stream read a layer that was not there")
     print(f"a stream behind 4 gates read every byte as expected; behind the first it was {spans[0]:.2f}, {spans[1]:.2f} and"
           f" {spans[2]:.2f} ms earlier than behind the others, of {min(times) * 1000:.2f} ms")
@@ -282,9 +286,9 @@ def layers(folder: str, agent: subprocess.Popen[str]) -> None:
     ctypes.cast(gate, ctypes.POINTER(ctypes.c_uint32))[0] = 0
     call("cuMemHostGetDevicePointer_v2", ctypes.byref(address), gate, 0)
     call("cuStreamWaitValue32_v2", held, address, 1, 0)
-    engine.pool.record(held.value or 0)
+    engine.stream = held.value or 0
     mark = gates.next_mark()
-    transfer = taken(lambda: engine.agent.load(lease, others, mark=mark))
+    transfer = engine.begin_load(chain(2), others, mark)
     gates.wait(reading.value or 0, 0, mark)
     agent.kill()
     began = time.monotonic()

@@ -26,6 +26,7 @@ class _Driver(Engine):  # type: ignore[misc, unused-ignore]
     """Computes on a stream of its own when it is given one: behind work that takes a while, and not waited for."""
 
     late: Optional[Any] = None
+    _late_slots: Optional[torch.Tensor] = None
     _late_rows: Sequence[torch.Tensor] = ()
 
     def compute(self, tokens: Sequence[int], begin: int, slots: torch.Tensor) -> None:
@@ -33,6 +34,7 @@ class _Driver(Engine):  # type: ignore[misc, unused-ignore]
             super().compute(tokens, begin, slots)
             return
         # Kept until they are written: what another stream has been given up may be somebody else's before that.
+        self._late_slots = slots = slots.clone()
         self._late_rows = rows = [each[begin : begin + len(slots)].to(slots.device) for each in self.expected(tokens)]
         torch.cuda.synchronize()
         with torch.cuda.stream(self.late):
@@ -308,6 +310,7 @@ class PoolTrial:
         require(tried.load_back(request) == rows, "not all was restored")
         index = tried.start()
         tried.worker.counter.set_consumer(index)
+        stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             slots = request.prefix[:rows]
             for layer in range(self._layer_count):
