@@ -301,11 +301,11 @@ static cu_result copy_one(const struct gpu *gpu, cu_stream stream, cu_pointer de
 static cu_result copy_rows(const struct gpu *gpu, cu_stream stream, const struct gpu_copy *copy, bool to_device) {
   struct cu_copy_2d rows = {.width = copy->row_bytes, .height = copy->rows};
   if (to_device) {
-    rows.src_type = CU_MEMORY_HOST, rows.src_host = (void *)copy->host, rows.src_pitch = copy->row_bytes;
+    rows.src_type = CU_MEMORY_HOST, rows.src_host = (void *)copy->host, rows.src_pitch = copy->host_pitch;
     rows.dst_type = CU_MEMORY_DEVICE, rows.dst_device = copy->device, rows.dst_pitch = copy->pitch;
   } else {
     rows.src_type = CU_MEMORY_DEVICE, rows.src_device = copy->device, rows.src_pitch = copy->pitch;
-    rows.dst_type = CU_MEMORY_HOST, rows.dst_host = (void *)copy->host, rows.dst_pitch = copy->row_bytes;
+    rows.dst_type = CU_MEMORY_HOST, rows.dst_host = (void *)copy->host, rows.dst_pitch = copy->host_pitch;
   }
   return gpu->driver->copy_2d(&rows, stream);
 }
@@ -316,14 +316,14 @@ static cu_result copy_slices(const struct gpu *gpu, cu_stream stream, const stru
   struct cu_copy_3d slices = {.width = copy->row_bytes, .height = 1, .depth = copy->rows};
   if (to_device) {
     slices.src_type = CU_MEMORY_HOST, slices.src_host = (void *)copy->host;
-    slices.src_pitch = copy->row_bytes, slices.src_height = 1;
+    slices.src_pitch = copy->host_pitch, slices.src_height = 1;
     slices.dst_type = CU_MEMORY_DEVICE, slices.dst_device = copy->device;
     slices.dst_pitch = copy->pitch / split, slices.dst_height = split;
   } else {
     slices.src_type = CU_MEMORY_DEVICE, slices.src_device = copy->device;
     slices.src_pitch = copy->pitch / split, slices.src_height = split;
     slices.dst_type = CU_MEMORY_HOST, slices.dst_host = (void *)copy->host;
-    slices.dst_pitch = copy->row_bytes, slices.dst_height = 1;
+    slices.dst_pitch = copy->host_pitch, slices.dst_height = 1;
   }
   return gpu->driver->copy_3d(&slices, stream);
 }
@@ -348,7 +348,7 @@ static cu_result copy_strided(const struct gpu *gpu, cu_stream stream, const str
   cu_result result = CU_SUCCESS;
   for (uint32_t row = 0; !result && row < copy->rows; row++) {
     result = copy_one(gpu, stream, copy->device + row * copy->pitch,
-                      (char *)copy->host + (size_t)row * copy->row_bytes, copy->row_bytes, to_device);
+                      (char *)copy->host + row * copy->host_pitch, copy->row_bytes, to_device);
   }
   return result;
 }

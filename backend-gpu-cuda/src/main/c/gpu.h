@@ -32,11 +32,12 @@ struct gpu_facts {
   char name[100];
 };
 
-/* As Java writes it: `rows` pieces that lie `pitch` apart in the device's memory and one behind another in the host's. */
+/* As Java writes it: `rows` pieces that lie so far apart in the device's memory, and so far in the host's. */
 struct gpu_copy {
   uint64_t device;
   uint64_t host;
   uint64_t pitch;
+  uint64_t host_pitch;
   uint32_t row_bytes;
   uint32_t rows;
 };

@@ -25,6 +25,7 @@ _Static_assert(sizeof(struct gpu_copy) == IN_JAVA(COPY_BYTES), "copy");
 _Static_assert(offsetof(struct gpu_copy, device) == IN_JAVA(COPY_DEVICE), "copy");
 _Static_assert(offsetof(struct gpu_copy, host) == IN_JAVA(COPY_HOST), "copy");
 _Static_assert(offsetof(struct gpu_copy, pitch) == IN_JAVA(COPY_PITCH), "copy");
+_Static_assert(offsetof(struct gpu_copy, host_pitch) == IN_JAVA(COPY_HOST_PITCH), "copy");
 _Static_assert(offsetof(struct gpu_copy, row_bytes) == IN_JAVA(COPY_ROW_BYTES), "copy");
 _Static_assert(offsetof(struct gpu_copy, rows) == IN_JAVA(COPY_ROWS), "copy");
 

@@ -114,10 +114,10 @@ int main(int count, char **arguments) {
       char *shard = host + b % 2 * CHUNK + b / 2 * (CHUNK / (MOST_BLOCKS / 2));
       block[2 * b] = (uint64_t)shard, block[2 * b + 1] = page;
       if (b % 3) {
-        copies[n++] = (struct gpu_copy){pool + page * bytes, (uint64_t)shard, pitch, bytes, layers};
+        copies[n++] = (struct gpu_copy){pool + page * bytes, (uint64_t)shard, pitch, bytes, bytes, layers};
       } else {
         for (uint32_t l = 0; l < layers; l++) {
-          copies[n++] = (struct gpu_copy){pool + l * pitch + page * bytes, (uint64_t)shard + l * bytes, 0, bytes, 1};
+          copies[n++] = (struct gpu_copy){pool + l * pitch + page * bytes, (uint64_t)shard + l * bytes, 0, 0, bytes, 1};
         }
       }
       for (uint32_t l = 0; l < layers; l++) {

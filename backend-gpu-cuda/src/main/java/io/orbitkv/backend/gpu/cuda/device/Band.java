@@ -65,30 +65,45 @@ record Band(List<Run> runs) {
     return merged;
   }
 
+  /** Keys and values of a layer may have a place each, and then take turns: what is equally far apart is every other. */
   private static List<Run> runs(List<Piece> pieces, int batchFrom) {
     List<Run> runs = new ArrayList<>();
     for (int first = 0; first < pieces.size();) {
-      Piece piece = pieces.get(first);
-      int rows = rows(pieces, first, batchFrom);
-      long pitch = rows > 1 ? pieces.get(first + 1).address - piece.address : 0;
-      runs.add(new Run(piece.address, piece.pageStride, pitch, piece.bytes, rows, piece.shardAt));
-      first += rows;
+      int inTurn = 1;
+      int rows = rows(pieces, first, 1, batchFrom);
+      int rowsOfBoth = Math.min(rows(pieces, first, 2, batchFrom), rows(pieces, first + 1, 2, batchFrom));
+      if (rowsOfBoth > rows) {
+        inTurn = 2;
+        rows = rowsOfBoth;
+      }
+      for (int i = first; i < first + inTurn; i++) {
+        runs.add(run(pieces, i, inTurn, rows));
+      }
+      first += inTurn * rows;
     }
     return List.copyOf(runs);
   }
 
-  /** Returns how many pieces from the first on are alike and equally far apart. */
-  private static int rows(List<Piece> pieces, int first, int batchFrom) {
+  private static Run run(List<Piece> pieces, int first, int step, int rows) {
     Piece piece = pieces.get(first);
-    if (piece.bytes >= batchFrom || first + 1 == pieces.size()) {
+    Piece second = rows > 1 ? pieces.get(first + step) : piece;
+    return new Run(piece.address, piece.pageStride, second.address - piece.address, second.shardAt - piece.shardAt,
+        piece.bytes, rows, piece.shardAt);
+  }
+
+  /** Returns how many pieces, the first and each that is so many further, are alike and equally far apart. */
+  private static int rows(List<Piece> pieces, int first, int step, int batchFrom) {
+    if (first + step >= pieces.size() || pieces.get(first).bytes >= batchFrom) {
       return 1;
     }
-    long pitch = pieces.get(first + 1).address - piece.address;
+    Piece piece = pieces.get(first);
+    long pitch = pieces.get(first + step).address - piece.address;
+    int shardPitch = pieces.get(first + step).shardAt - piece.shardAt;
     int rows = 1;
-    while (pitch > piece.bytes && first + rows < pieces.size()) {
-      Piece next = pieces.get(first + rows);
+    while (pitch > piece.bytes && first + rows * step < pieces.size()) {
+      Piece next = pieces.get(first + rows * step);
       if (next.bytes != piece.bytes || next.pageStride != piece.pageStride
-          || next.address != piece.address + rows * pitch) {
+          || next.address != piece.address + rows * pitch || next.shardAt != piece.shardAt + rows * shardPitch) {
         break;
       }
       rows++;

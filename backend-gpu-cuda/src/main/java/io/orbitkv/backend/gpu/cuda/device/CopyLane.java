@@ -58,10 +58,12 @@ final class CopyLane implements AutoCloseable {
     int row = 0;
     while (row < run.rows()) {
       long rowDevice = device + row * run.pitch();
-      long rowHost = host + (long) row * run.rowBytes();
-      int whole = (int) Math.min(run.rows() - row, (chunks.chunkEnd(rowHost) - rowHost) / run.rowBytes());
+      long rowHost = host + row * run.shardPitch();
+      int left = run.rows() - row;
+      long behindFirst = chunks.chunkEnd(rowHost) - rowHost - run.rowBytes();
+      int whole = left == 1 || behindFirst < 0 ? 0 : (int) Math.min(left, 1 + behindFirst / run.shardPitch());
       if (whole > 1) {
-        copies.add(rowDevice, rowHost, run.pitch(), run.rowBytes(), whole);
+        copies.add(rowDevice, rowHost, run.pitch(), run.shardPitch(), run.rowBytes(), whole);
         row += whole;
       } else {
         addPiece(rowDevice, rowHost, run.rowBytes(), chunks);

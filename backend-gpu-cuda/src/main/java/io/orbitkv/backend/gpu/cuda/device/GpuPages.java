@@ -90,13 +90,14 @@ final class GpuPages implements EnginePages {
         List<Stripes> launches = new ArrayList<>();
         for (Run run : band.runs()) {
           boolean aligned =
-              (run.address() | run.pageStride() | run.pitch() | run.rowBytes() | run.shardAt()) % ALIGNMENT == 0;
+              (run.address() | run.pageStride() | run.pitch() | run.rowBytes() | run.shardAt() | run.shardPitch())
+                  % ALIGNMENT == 0;
           Stripes added =
               new Stripes(stripeTable + (long) row * KernelLaunch.STRIPE_BYTES, run.rows(), run.rowBytes(), aligned);
           for (int i = 0; i < run.rows(); i++, row++) {
             table.setAtIndex(JAVA_LONG, 3L * row, run.address() + i * run.pitch());
             table.setAtIndex(JAVA_LONG, 3L * row + 1, run.pageStride());
-            table.setAtIndex(JAVA_LONG, 3L * row + 2, run.shardAt() + (long) i * run.rowBytes());
+            table.setAtIndex(JAVA_LONG, 3L * row + 2, run.shardAt() + i * run.shardPitch());
           }
           Stripes last = launches.isEmpty() ? null : launches.getLast();
           if (last != null && last.bytes() == added.bytes() && last.aligned() == aligned) {

@@ -59,19 +59,20 @@ public final class CopyList implements AutoCloseable {
         return;
       }
     }
-    add(device, host, 0, bytes, 1);
+    add(device, host, 0, 0, bytes, 1);
   }
 
   /**
-   * Adds pieces that lie one behind another in host memory.
+   * Adds pieces that lie equally far apart.
    *
    * @param device where the first is in the GPU's memory
    * @param host where it is in host memory
    * @param pitch how far apart they are in the GPU's memory
+   * @param hostPitch how far apart they are in host memory
    * @param bytes bytes of each
    * @param rows how many
    */
-  public void add(long device, long host, long pitch, int bytes, int rows) {
+  public void add(long device, long host, long pitch, long hostPitch, int bytes, int rows) {
     long at = (long) count * Cuda.COPY_BYTES;
     if (at == copies.byteSize()) {
       grow();
@@ -79,6 +80,7 @@ public final class CopyList implements AutoCloseable {
     copies.set(JAVA_LONG, at + Cuda.COPY_DEVICE, device);
     copies.set(JAVA_LONG, at + Cuda.COPY_HOST, host);
     copies.set(JAVA_LONG, at + Cuda.COPY_PITCH, pitch);
+    copies.set(JAVA_LONG, at + Cuda.COPY_HOST_PITCH, hostPitch);
     copies.set(JAVA_INT, at + Cuda.COPY_ROW_BYTES, bytes);
     copies.set(JAVA_INT, at + Cuda.COPY_ROWS, rows);
     count++;

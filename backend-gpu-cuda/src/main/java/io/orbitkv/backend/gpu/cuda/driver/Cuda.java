@@ -31,14 +31,15 @@ final class Cuda {
   static final int FACTS_UUID = 28;
   static final int FACTS_NAME = 44;
 
-  /** A copy: device address (8 bytes), host address (8), pitch in the device's memory (8), bytes a row (4), rows (4). */
-  static final int COPY_BYTES = 32;
+  /** A copy: device address (8 bytes), host address (8), pitches in both (8 each), bytes a row (4), rows (4). */
+  static final int COPY_BYTES = 40;
 
   static final int COPY_DEVICE = 0;
   static final int COPY_HOST = 8;
   static final int COPY_PITCH = 16;
-  static final int COPY_ROW_BYTES = 24;
-  static final int COPY_ROWS = 28;
+  static final int COPY_HOST_PITCH = 24;
+  static final int COPY_ROW_BYTES = 32;
+  static final int COPY_ROWS = 36;
 
   /** A launch: stripes (8 bytes), blocks (8), and six numbers (4 each). */
   static final int LAUNCH_BYTES = 40;

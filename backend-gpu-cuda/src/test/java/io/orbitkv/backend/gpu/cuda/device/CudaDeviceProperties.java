@@ -42,6 +42,26 @@ class CudaDeviceProperties {
 
   private static PoolLayout pool(int pages, long seed, int groups) {
     Random random = new Random(seed);
+    return random.nextInt(3) == 0 ? keysAndValues(pages, random) : groups(pages, random, groups);
+  }
+
+  /** A buffer for the keys of each layer and one for its values, mostly equally far apart. */
+  private static PoolLayout keysAndValues(int pages, Random random) {
+    int layers = 1 + random.nextInt(6);
+    int unit = random.nextBoolean() ? 16 : 1;
+    int pageBytes = unit * (1 + random.nextInt(300));
+    long apart = (long) pageBytes * pages + random.nextInt(3) * unit + (random.nextInt(6) == 0 ? 2 << 20 : 0);
+    int odd = random.nextInt(4 * layers);
+    List<PageLayout> made = new ArrayList<>();
+    for (int i = 0; i < 2 * layers; i++) {
+      int place = i / 2 + i % 2 * layers;
+      long base = place * apart + (place > odd ? 16 : 0);
+      made.add(new PageLayout(base, 1, pages, pageBytes, apart, pageBytes));
+    }
+    return new PoolLayout(made);
+  }
+
+  private static PoolLayout groups(int pages, Random random, int groups) {
     List<PageLayout> made = new ArrayList<>();
     long base = random.nextInt(3) * 16L;
     int unit = random.nextBoolean() ? 16 : 1;

@@ -407,6 +407,34 @@ class CudaDeviceTest {
     }
   }
 
+  @ParameterizedTest
+  @CsvSource({"1, 2", "2, 4", "5, 10"})
+  void keysAndValuesInTurns_areTwoCopiesOfABlockInEachBand(int bands, int calls) {
+    reopen(Map.of("bands", String.valueOf(bands)));
+    PoolLayout layout = keysAndValues(10, 4096);
+    MemorySegment buffers = arena.allocate(layout.poolBytes(), 16);
+    try (EnginePages pages = device.open(driver.export(false, buffers), layout)) {
+      host.fill((byte) 3);
+      long before = driver.calls(FakeDriver.Call.STRIDED);
+      long single = driver.calls(FakeDriver.Call.SINGLE);
+      device.restore(pages, new int[] {6}, new MemorySegment[] {host.asSlice(0, layout.shardBytes())}).awaitDrained();
+      assertThat(driver.calls(FakeDriver.Call.STRIDED) - before).isEqualTo(calls);
+      assertThat(driver.calls(FakeDriver.Call.SINGLE)).isEqualTo(single);
+    }
+    for (PageLayout buffer : layout.groups()) {
+      long page = buffer.offset(0, 6);
+      assertThat(buffers.asSlice(page, 4096).toArray(ValueLayout.JAVA_BYTE)).containsOnly(3);
+      assertThat(buffers.get(ValueLayout.JAVA_BYTE, page + 4096)).isZero();
+    }
+  }
+
+  /** Buffers of 8 pages, those of keys before those of values, in the order of their layers. */
+  private static PoolLayout keysAndValues(int layers, int bytes) {
+    long apart = 9L * bytes;
+    return new PoolLayout(IntStream.range(0, 2 * layers)
+        .mapToObj(i -> new PageLayout((i / 2 + i % 2 * layers) * apart, 1, 8, bytes, apart, bytes)).toList());
+  }
+
   @Test
   void aPoolOfSeveralAllocations_isOne() {
     PoolLayout layout = new PoolLayout(List.of(
