@@ -142,6 +142,11 @@ final class GpuPages implements EnginePages {
     return saveBands;
   }
 
+  /** Returns how many copies a page that is loaded takes, if no memory is pinned in several parts. */
+  int copiesOfAPage() {
+    return loadBands.stream().mapToInt(band -> band.runs().size()).sum();
+  }
+
   /** Returns the launches of a band of loads; all of them are those of a save. */
   List<Stripes> stripes(int band) {
     return stripes.get(band);
