@@ -494,8 +494,9 @@ static cu_result rows(cu_stream stream, cu_pointer device, const void *host, siz
                       size_t width, size_t count, bool to_device) {
   pthread_mutex_lock(&lock);
   cu_result result = width && count ? CU_SUCCESS : INVALID_VALUE;
-  /* The whole of the host's side lies in one range, not only each row. */
-  if (!within(pinned_ranges, (uintptr_t)host, host_step * (count - 1) + width)) {
+  /* The whole of each side lies in one range, not only each row. */
+  if (!within(pinned_ranges, (uintptr_t)host, host_step * (count - 1) + width) ||
+      !within(device_ranges, device, device_step * (count - 1) + width)) {
     result = INVALID_VALUE;
   }
   for (size_t i = 0; !result && i < count; i++) {

@@ -13,15 +13,15 @@ import java.util.List;
 record Band(List<Run> runs) {
 
   /** A layer's piece of every page. */
-  private record Piece(long address, long pageStride, int bytes, int shardAt) {
+  private record Piece(long address, int allocation, long pageStride, int bytes, int shardAt) {
 
     boolean continues(Piece last) {
-      return pageStride == last.pageStride && address == last.address + last.bytes
+      return allocation == last.allocation && pageStride == last.pageStride && address == last.address + last.bytes
           && last.bytes <= Integer.MAX_VALUE - bytes;
     }
 
     Piece with(Piece next) {
-      return new Piece(address, pageStride, bytes + next.bytes, shardAt);
+      return new Piece(address, allocation, pageStride, bytes + next.bytes, shardAt);
     }
   }
 
@@ -37,7 +37,9 @@ record Band(List<Run> runs) {
       for (int i = 0; i < group.layers(); i++, layer++) {
         long first = group.offset(i, 0);
         long end = group.offset(i, group.pages() - 1) + group.pageBytes();
-        pieces.add(new Piece(addresses.address(first, end), group.pageStride(), group.pageBytes(), shardAt));
+        PoolAddresses.Range range = addresses.range(first, end);
+        pieces.add(new Piece(
+            range.address(first), range.allocation(), group.pageStride(), group.pageBytes(), shardAt));
         shardAt += group.pageBytes();
         if (bandOf(layer, layers, bands) != bandOf(layer + 1, layers, bands)) {
           made.add(new Band(runs(merged(pieces), batchFrom)));
@@ -91,7 +93,10 @@ record Band(List<Run> runs) {
         piece.bytes, rows, piece.shardAt);
   }
 
-  /** Returns how many pieces, the first and each that is so many further, are alike and equally far apart. */
+  /**
+   * Returns how many pieces, the first and each that is so many further, are alike and equally far apart. The driver takes
+   * no copy whose rows are of two allocations, however they lie.
+   */
   private static int rows(List<Piece> pieces, int first, int step, int batchFrom) {
     if (first + step >= pieces.size() || pieces.get(first).bytes >= batchFrom) {
       return 1;
@@ -102,7 +107,7 @@ record Band(List<Run> runs) {
     int rows = 1;
     while (pitch > piece.bytes && first + rows * step < pieces.size()) {
       Piece next = pieces.get(first + rows * step);
-      if (next.bytes != piece.bytes || next.pageStride != piece.pageStride
+      if (next.allocation != piece.allocation || next.bytes != piece.bytes || next.pageStride != piece.pageStride
           || next.address != piece.address + rows * pitch || next.shardAt != piece.shardAt + rows * shardPitch) {
         break;
       }

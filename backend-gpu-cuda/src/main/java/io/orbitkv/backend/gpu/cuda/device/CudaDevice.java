@@ -8,13 +8,16 @@ import io.orbitkv.api.spi.EnginePages;
 import io.orbitkv.api.spi.HostRegion;
 import io.orbitkv.api.spi.PoolLayout;
 import io.orbitkv.api.spi.Transfer;
+import io.orbitkv.backend.gpu.cuda.driver.ExportedHandle;
 import io.orbitkv.backend.gpu.cuda.driver.Gpu;
 import io.orbitkv.backend.gpu.cuda.driver.ImportedMemory;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -60,7 +63,7 @@ final class CudaDevice implements Device {
     requireOpen();
     ExportedPool pool = ExportedPool.parse(memory);
     requireThisGpu(pool.uuid());
-    Imports imported = Imports.open(gpu, watch, pool.parts());
+    Map<ExportedHandle, ImportedMemory> imported = new LinkedHashMap<>();
     OptionalLong fence = OptionalLong.empty();
     Optional<Gates> gates = Optional.empty();
     try {
@@ -78,7 +81,7 @@ final class CudaDevice implements Device {
       GpuPages pages = new GpuPages(gpu, watch, settings, layout, addresses, event, raised, Owner.of(pool.pid()),
           () -> giveUp(imported, event, raised));
       LOG.log(Level.INFO, "the engine's pages: " + layout.shardBytes() + " bytes in " + layout.layers()
-          + " layers, each page copied in " + pages.copiesOfAPage() + " copies");
+          + " layers, each loaded in " + pages.copiesOfAPage() + " copies");
       CopyMode mode = settings.loads();
       pages.loads(mode == CopyMode.AUTO
           ? new Calibration(gpu, kernel, watch, settings.streams()).choose(pages) : mode);
@@ -103,29 +106,32 @@ final class CudaDevice implements Device {
         + "is GPU " + gpu.facts().uuid() + "; give both the same CUDA_VISIBLE_DEVICES");
   }
 
-  private static PoolAddresses addresses(ExportedPool pool, Imports imported) {
+  private PoolAddresses addresses(ExportedPool pool, Map<ExportedHandle, ImportedMemory> imported) {
     List<PoolAddresses.Range> ranges = new ArrayList<>();
+    List<ExportedHandle> allocations = pool.parts().stream().map(ExportedPool.Part::handle).distinct().toList();
     long start = 0;
     for (ExportedPool.Part part : pool.parts()) {
-      ImportedMemory memory = imported.of(part.handle());
+      // One allocation may hold many parts, and is opened once.
+      ImportedMemory memory = imported.computeIfAbsent(part.handle(), gpu::openMemory);
       if (part.bytes() > memory.bytes() || part.base() > memory.bytes() - part.bytes()) {
         throw new RefusedException("bytes " + part.base() + " to " + (part.base() + part.bytes())
             + " are not all in the engine's allocation of " + memory.bytes());
       }
-      ranges.add(new PoolAddresses.Range(start, part.bytes(), memory.address() + part.base()));
+      ranges.add(new PoolAddresses.Range(
+          start, part.bytes(), memory.address() + part.base(), allocations.indexOf(part.handle())));
       start += part.bytes();
     }
     return new PoolAddresses(ranges);
   }
 
-  private void giveUp(Imports imported, OptionalLong fence, Optional<Gates> gates) {
+  private void giveUp(Map<ExportedHandle, ImportedMemory> imported, OptionalLong fence, Optional<Gates> gates) {
     try {
       gates.ifPresent(Gates::close);
       fence.ifPresent(gpu::endEvent);
+      imported.values().forEach(gpu::closeMemory);
     } catch (UnavailableException e) {
-      throw watch.unknown("the engine's event and gates could not be given up: " + e.getMessage());
+      throw watch.unknown("the engine's memory could not be given up: " + e.getMessage());
     }
-    imported.close();
   }
 
   @Override

@@ -16,8 +16,15 @@ record PoolAddresses(List<Range> ranges) {
    * @param start where it begins in the pool
    * @param bytes its size
    * @param address where it is
+   * @param allocation which of the engine's allocations it is of
    */
-  record Range(long start, long bytes, long address) {}
+  record Range(long start, long bytes, long address, int allocation) {
+
+    /** Returns the address of a byte of the pool that lies in it. */
+    long address(long at) {
+      return address + at - start;
+    }
+  }
 
   /** Returns the bytes of the pool. */
   long bytes() {
@@ -25,11 +32,11 @@ record PoolAddresses(List<Range> ranges) {
     return last.start() + last.bytes();
   }
 
-  /** Returns the address of bytes of the pool, all of which lie in one part. */
-  long address(long from, long end) {
+  /** Returns the part that bytes of the pool lie in, all of them. */
+  Range range(long from, long end) {
     for (Range range : ranges) {
       if (from >= range.start() && end <= range.start() + range.bytes()) {
-        return range.address() + from - range.start();
+        return range;
       }
     }
     throw new RefusedException("bytes " + from + " to " + end + " of the engine's pool, which one layer's pages span, "

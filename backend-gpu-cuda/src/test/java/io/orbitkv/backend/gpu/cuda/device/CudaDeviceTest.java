@@ -428,6 +428,27 @@ class CudaDeviceTest {
     }
   }
 
+  @Test
+  void layersWithAnAllocationEach_areCopiedOneByOne_howeverTheyLie() {
+    PoolLayout layout = new PoolLayout(IntStream.range(0, 6)
+        .mapToObj(i -> new PageLayout(8L * 4096 * i, 1, 8, 4096, 8 * 4096, 4096)).toList());
+    // Behind one another, with a gap in the middle.
+    MemorySegment all = arena.allocate(14 * 4096 * 6, 16);
+    MemorySegment[] buffers = IntStream.range(0, 6)
+        .mapToObj(i -> all.asSlice(8L * 4096 * i + (i < 3 ? 0 : 4096), 8 * 4096)).toArray(MemorySegment[]::new);
+    try (EnginePages pages = device.open(driver.export(false, buffers), layout)) {
+      host.fill((byte) 3);
+      long before = driver.calls(FakeDriver.Call.SINGLE);
+      Transfer load = device.restore(pages, new int[] {6}, new MemorySegment[] {host.asSlice(0, layout.shardBytes())});
+      load.awaitDrained();
+      assertThat(load.failure()).isEmpty();
+      assertThat(driver.calls(FakeDriver.Call.SINGLE) - before).isEqualTo(6);
+    }
+    for (MemorySegment buffer : buffers) {
+      assertThat(buffer.asSlice(6 * 4096, 4096).toArray(ValueLayout.JAVA_BYTE)).containsOnly(3);
+    }
+  }
+
   /** Buffers of 8 pages, those of keys before those of values, in the order of their layers. */
   private static PoolLayout keysAndValues(int layers, int bytes) {
     long apart = 9L * bytes;
