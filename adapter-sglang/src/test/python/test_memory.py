@@ -62,7 +62,13 @@ class MemoryTest(unittest.TestCase):
                 factory._layered(Settings(layered="on"))
         self.assertTrue(factory._layered(Settings(layered="on")))
 
-    def _started_with(self, shared: Any) -> list[str]:
+    def test_an_agent_is_told_the_settings_of_its_device(self) -> None:
+        words = self._started_with(
+            SimpleNamespace(device=[], groups=[[]], memory="", layers=None), device_settings={"loads": "auto", "bands": "2"}
+        )
+        self.assertEqual("--device-setting bands=2 --device-setting loads=auto", " ".join(words[4:8]))
+
+    def _started_with(self, shared: Any, **settings: Any) -> list[str]:
         known = Identity("/model", bytes(32), (), ())
         instance = Instance("engine", 1, 0, 1, 4096, engine.PAGE, 1000)
         folder = EngineFolder("engine", "/nowhere")
@@ -72,7 +78,7 @@ class MemoryTest(unittest.TestCase):
             mock.patch.object(factory, "Copies"),
             mock.patch.object(factory, "Transfers"),
         ):
-            factory.Agent(Settings(), folder, shared, instance, known, "0.5.22")
+            factory.Agent(Settings(**settings), folder, shared, instance, known, "0.5.22")
         arguments: list[str] = launcher.call_args.args[1]
         return arguments
 

@@ -17,6 +17,7 @@ class SettingsTest(unittest.TestCase):
         text = (
             '{"dram": "64GiB", "ssd": "/var/cache/orbitkv:200GiB", "engine_id": "qwen-0", "scope": "a",'
             ' "pending_ms": 0, "loads": "off", "saves": "off", "early": "on",'
+            ' "layered": "on", "device_settings": {"loads": "auto"},'
             ' "agent_command": ["/opt/orbitkv"], "runtime_dir": "/dev/shm/x"}'
         )
         settings = Settings.parse(text)
@@ -24,6 +25,7 @@ class SettingsTest(unittest.TestCase):
         self.assertEqual(("qwen-0", "a"), (settings.engine_id, settings.scope))
         self.assertEqual((0, ["/opt/orbitkv"]), (settings.pending_ms, settings.agent_command))
         self.assertEqual(("off", "off", "on"), (settings.loads, settings.saves, settings.early))
+        self.assertEqual(("on", {"loads": "auto"}), (settings.layered, settings.device_settings))
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             file.write(text)
             file.flush()
@@ -43,6 +45,8 @@ class SettingsTest(unittest.TestCase):
             ('{"loads": false}', r"\$.loads"),
             ('{"saves": "finished"}', r"\$.saves"),
             ('{"early": true}', r"\$.early"),
+            ('{"layered": "each"}', r"\$.layered"),
+            ('{"device_settings": {"streams": 4}}', r"\$.device_settings"),
             ("[]", "Expected `object`"),
             ("{", "truncated"),
             ("@/nowhere/at/all", "cannot be read"),

@@ -251,6 +251,8 @@ def _arguments(settings: Settings, folder: EngineFolder, rank: int, block_bytes:
     arguments = []
     if rank == 0:
         arguments += ["--engine", "sglang", "--engine-socket", folder.file("scheduler.sock")]
+    for name, value in sorted(settings.device_settings.items()):
+        arguments += ["--device-setting", f"{name}={value}"]
     if settings.manager is not None:
         arguments += ["--manager", settings.manager]
     elif rank > 0:

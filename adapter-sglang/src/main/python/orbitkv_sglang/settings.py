@@ -41,6 +41,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is found is held from then on."""
     layered: Literal["on", "off"] = "off"
     """On a GPU: whether a forward begins before its loads have ended, and waits where it reads a layer."""
+    device_settings: dict[str, str] = msgspec.field(default_factory=dict)
+    """Of the agent's device, by name."""
     agent_command: Optional[Annotated[list[str], Meta(min_length=1)]] = None
     """What starts an agent; that of this package unless it is set."""
 
