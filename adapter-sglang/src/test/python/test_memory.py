@@ -48,6 +48,17 @@ class MemoryTest(unittest.TestCase):
             self.assertEqual(mock.call(len(pages.pieces), min(4, len(pages.pieces))), gates.call_args)
             self.assertEqual([mock.call(77, buffer, 9) for buffer in last], gates.return_value.wait.call_args_list)
 
+    def test_no_gates_are_left_of_memory_that_cannot_be_exported(self) -> None:
+        pages = pages_of(engine.mha_pool(64), engine.PAGE)
+        with (
+            mock.patch("orbitkv_agent.cuda_pool.CudaPool", side_effect=ValueError("no")),
+            mock.patch("orbitkv_agent.layer_gates.LayerGates") as gates,
+            mock.patch.object(torch.cuda, "Stream", mock.Mock()),
+        ):
+            with self.assertRaises(ValueError):
+                memory.shared_pages([pages], "cuda:0", None, layered=True)
+        gates.return_value.close.assert_called_once_with()
+
     def test_forwards_wait_layer_by_layer_on_a_gpu_only(self) -> None:
         pages = pages_of(engine.mha_pool(64), engine.PAGE)
         with self.assertRaisesRegex(ProfileError, "layered is on, for one pool on a GPU; there are 1 on cpu"):

@@ -67,8 +67,8 @@ class _Offload(NamedTuple):
 class BatchFence:
     """What the engine's pools and its worker wait for: that no load that was started still writes.
 
-    The whole of every batch, before its forward begins: whatever a forward replays from a graph asks for no layer. Unless
-    it is to be layer by layer, where no graph holds a whole forward.
+    The whole of every batch, before its forward begins: whatever a forward replays from a graph asks for no layer. Layer
+    by layer, where that is set and no graph holds a whole forward.
     """
 
     def __init__(self, wait: Callable[[], None], follow: Optional[Callable[[int, int], None]]) -> None:
@@ -84,7 +84,7 @@ class BatchFence:
             self._wait()
 
     def wait_until(self, threshold: int) -> None:
-        """Called where a layer is read, as many as come before it."""
+        """Called before a layer is read, by its number."""
         if self._follow is None:
             self._wait()
         elif self.consumer_index >= 0:

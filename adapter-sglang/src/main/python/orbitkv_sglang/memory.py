@@ -114,7 +114,11 @@ class GpuPages:
         waits = GpuLayerWaits(pools[0]) if layered else None
         self.layers: Optional[LayerWaits] = waits
         self._gates = None if waits is None else waits.gates
-        self._pool = CudaPool(ranges, gates=self._gates)
+        try:
+            self._pool = CudaPool(ranges, gates=self._gates)
+        except BaseException:
+            self._close_gates()
+            raise
         self.memory = self._pool.memory
         # The agent has this process's environment, and so numbers GPUs as it does.
         self.device = ["--device", "cuda", "--device-ordinal", str(self._torch.cuda.current_device())]
@@ -132,6 +136,9 @@ class GpuPages:
     def close(self) -> None:
         """Gives the event up, and the gates."""
         self._pool.close()
+        self._close_gates()
+
+    def _close_gates(self) -> None:
         if self._gates is not None:
             self._gates.close()
 
