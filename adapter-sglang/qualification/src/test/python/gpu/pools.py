@@ -108,7 +108,7 @@ class PoolTrial:
         pages = self._pages // 4
         tokens = self._computed(tried, pages)
         self._forget(tried)
-        return self._run(tried, Request(f"kept{self._seed}", tokens)) == pages * PAGE
+        return bool(self._run(tried, Request(f"kept{self._seed}", tokens)) == pages * PAGE)
 
     def _prompt(self, pages: int) -> list[int]:
         self._seed += 1
