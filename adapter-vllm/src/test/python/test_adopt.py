@@ -14,7 +14,8 @@ from unittest import mock
 import torch
 
 from orbitkv_agent import adopt
-from orbitkv_agent.adopt import AdoptedMemory, AdoptedRanges, AdoptError, sweep
+from orbitkv_agent.adopt import AdoptedMemory, AdoptedRanges, AdoptError
+from orbitkv_agent.living_file import sweep
 
 
 class AdoptTest(unittest.TestCase):

@@ -7,6 +7,7 @@ import os
 import struct
 import tempfile
 import unittest
+from contextlib import closing
 from typing import Any
 
 from orbitkv_agent.cuda_driver import CudaError
@@ -153,7 +154,10 @@ class CudaPoolTest(unittest.TestCase):
                 CudaPool([MemoryRange(BASE, SIZE)])
 
     def test_gates_are_stated_beside_the_event(self) -> None:
-        with tempfile.TemporaryDirectory() as folder, LayerGates(4, 2, driver=self.driver, folder=folder) as gates:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            closing(LayerGates(4, 2, driver=self.driver, folder=folder)) as gates,
+        ):
             with CudaPool([MemoryRange(BASE, SIZE)], gates=gates, driver=self.driver) as pool:
                 event, count, path = pool.memory.split(":")[3].split(",")
             self.assertEqual((event, count), ("004d" + "00" * 62, "2"))
@@ -212,7 +216,7 @@ class LayerGatesTest(unittest.TestCase):
         self.assertEqual(self.numbers(gates, 1), (1,))
 
     def test_nothing_is_left_of_them(self) -> None:
-        with self.gates(2, 1):
+        with closing(self.gates(2, 1)):
             self.assertEqual(len(os.listdir(self.folder)), 1)
         self.assertEqual((os.listdir(self.folder), self.driver.pinned), ([], []))
         with open(os.path.join(self.folder, "orbitkv-kv-gates-dead"), "wb") as left:

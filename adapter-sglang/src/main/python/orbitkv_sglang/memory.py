@@ -98,6 +98,9 @@ class GpuLayerWaits:
     def passed(self, mark: int) -> None:
         self.gates.passed(mark)
 
+    def close(self) -> None:
+        self.gates.close()
+
 
 class GpuPages:
     """Pages on a GPU. Copies wait for what the engine's two streams have been given before them."""
@@ -111,13 +114,11 @@ class GpuPages:
         # Of its own, so that neither of the engine's waits for the other.
         self._order = self._torch.cuda.Stream()
         ranges = [MemoryRange(address, size) for pages in pools for address, size in pages.ranges]
-        waits = GpuLayerWaits(pools[0]) if layered else None
-        self.layers: Optional[LayerWaits] = waits
-        self._gates = None if waits is None else waits.gates
+        self.layers = GpuLayerWaits(pools[0]) if layered else None
         try:
-            self._pool = CudaPool(ranges, gates=self._gates)
+            self._pool = CudaPool(ranges, gates=None if self.layers is None else self.layers.gates)
         except BaseException:
-            self._close_gates()
+            self._close_layers()
             raise
         self.memory = self._pool.memory
         # The agent has this process's environment, and so numbers GPUs as it does.
@@ -136,11 +137,11 @@ class GpuPages:
     def close(self) -> None:
         """Gives the event up, and the gates."""
         self._pool.close()
-        self._close_gates()
+        self._close_layers()
 
-    def _close_gates(self) -> None:
-        if self._gates is not None:
-            self._gates.close()
+    def _close_layers(self) -> None:
+        if self.layers is not None:
+            self.layers.close()
 
 
 def shared_pages(

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import mmap
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Callable, NamedTuple, Optional, TypeVar
 
-_A = TypeVar("_A", bound="AdoptedRanges")
+from orbitkv_agent.living_file import FOLDER, PREFIX, LivingFile
 
-_FOLDER = "/dev/shm"
-PREFIX = "orbitkv-kv-"
-"""Files of a living process, which holds a lock on each: ``sweep`` removes the others."""
+_A = TypeVar("_A", bound="AdoptedRanges")
 
 _PORTION = 64 * 1024 * 1024
 _PAGE = mmap.PAGESIZE
@@ -74,21 +70,18 @@ class AdoptedRanges:
     agent never touches it: it touches pages of the pool's layout, and no others.
     """
 
-    def __init__(self, ranges: Sequence[tuple[int, int]], folder: str = _FOLDER) -> None:
+    def __init__(self, ranges: Sequence[tuple[int, int]], folder: str = FOLDER) -> None:
         """Takes over ranges of bytes, each an address and a size, which nobody else may be writing meanwhile.
 
         ``AdoptError`` says why they cannot be, and leaves them as they were.
         """
         self._parts = _parts(ranges)
-        self._pid = os.getpid()
         self._shared: list[_Part] = []
         for part in self._parts:
             _require_private(part.begin, part.size)
-        sweep(folder)
-        self._descriptor, self.path = tempfile.mkstemp(prefix=PREFIX, dir=folder)
+        self._file = LivingFile(folder)
+        self.path = self._file.path
         try:
-            # Held as long as this process lives: a file without it is a dead process's.
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._reserve(folder)
             # Portion by portion, so that there is never much of it twice.
             for portion in (portion for part in self._parts for portion in _portions(part)):
@@ -110,17 +103,12 @@ class AdoptedRanges:
 
         Nobody may be writing them meanwhile, neither here nor through the file.
         """
-        if os.getpid() != self._pid or self._descriptor < 0:
+        if not self._file.is_held:
             return
         for portion in self._shared:
             _restore(portion)
         self._shared = []
-        os.close(self._descriptor)
-        self._descriptor = -1
-        try:
-            os.unlink(self.path)
-        except FileNotFoundError:
-            pass
+        self._file.remove()
 
     def __enter__(self: _A) -> _A:
         return self
@@ -136,7 +124,7 @@ class AdoptedRanges:
     def _reserve(self, folder: str) -> None:
         try:
             # Now: a file that finds no room when it is written ends the process.
-            os.posix_fallocate(self._descriptor, 0, _end(self._parts))
+            os.posix_fallocate(self._file.descriptor, 0, _end(self._parts))
         except OSError as e:
             if e.errno != errno.ENOSPC:
                 raise
@@ -147,14 +135,14 @@ class AdoptedRanges:
             ) from e
 
     def _share(self, part: _Part) -> None:
-        with mmap.mmap(self._descriptor, part.size, mmap.MAP_SHARED, _PROT, offset=part.offset) as copy:
+        with mmap.mmap(self._file.descriptor, part.size, mmap.MAP_SHARED, _PROT, offset=part.offset) as copy:
             target = ctypes.addressof(ctypes.c_char.from_buffer(copy))
             ctypes.memmove(target, part.begin, part.size)
             # Again, for what shares these two pages and may have changed while the rest was copied.
             for edge in (0, part.size - _PAGE):
                 _memmove(target + edge, part.begin + edge, _PAGE)
             mapped = _mmap(
-                part.begin, part.size, _PROT, mmap.MAP_SHARED | _MAP_FIXED, self._descriptor, part.offset
+                part.begin, part.size, _PROT, mmap.MAP_SHARED | _MAP_FIXED, self._file.descriptor, part.offset
             )
         if mapped == _FAILED:
             raise AdoptError(f"cannot map the KV cache over itself: {os.strerror(ctypes.get_errno())}")
@@ -163,7 +151,7 @@ class AdoptedRanges:
 class AdoptedMemory(AdoptedRanges):
     """One range of bytes."""
 
-    def __init__(self, address: int, size: int, folder: str = _FOLDER) -> None:
+    def __init__(self, address: int, size: int, folder: str = FOLDER) -> None:
         """Takes over ``size`` bytes at ``address``."""
         super().__init__([(address, size)], folder)
         self.offset = self.offset_of(address)
@@ -202,30 +190,6 @@ def _restore(part: _Part) -> None:
     for edge in (0, part.size - _PAGE):
         _memmove(own + edge, part.begin + edge, _PAGE)
     _mremap(own, part.size, part.size, _MREMAP_MAYMOVE | _MREMAP_FIXED, part.begin)
-
-
-def sweep(folder: str = _FOLDER) -> None:
-    """Removes files of this user whose processes are gone."""
-    for name in os.listdir(folder):
-        if name.startswith(PREFIX):
-            _remove_if_left(os.path.join(folder, name))
-
-
-def _remove_if_left(path: str) -> None:
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        # Another user's, or gone meanwhile.
-        return
-    try:
-        # One that was made this moment is not locked yet, and empty.
-        if os.fstat(descriptor).st_size > 0:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(path)
-    except OSError:
-        pass
-    finally:
-        os.close(descriptor)
 
 
 def _require_private(begin: int, size: int) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import mmap
 import os
-import tempfile
-from types import TracebackType
 from typing import Any, Optional
 
-from orbitkv_agent.adopt import PREFIX, sweep
 from orbitkv_agent.cuda_driver import CudaDriver
+from orbitkv_agent.living_file import FOLDER, LivingFile
 
-_FOLDER = "/dev/shm"
 _NUMBER_BYTES = 4
 _NUMBERS = 1 << 32
 
@@ -31,25 +27,23 @@ class LayerGates:
     be called at the end of every load, however it ended, and does nothing where the agent has done it.
     """
 
-    def __init__(self, layers: int, gates: int, *, driver: Optional[Any] = None, folder: str = _FOLDER) -> None:
+    def __init__(self, layers: int, gates: int, *, driver: Optional[Any] = None, folder: str = FOLDER) -> None:
         """Made on a thread whose current CUDA context is the engine's. A pool has so many ``layers``."""
         if not 1 <= gates <= layers:
             raise ValueError(f"{gates} gates for {layers} layers, expected one for each layer at most")
         self._layers = layers
         self._last = 0
         self._driver = CudaDriver(driver)
-        sweep(folder)
-        self._descriptor, self.path = tempfile.mkstemp(prefix=f"{PREFIX}gates-", dir=folder)
+        self._file = LivingFile(folder, "gates-")
+        self.path = self._file.path
         try:
-            # Held as long as this process lives: a file without it is a dead process's.
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(self._descriptor, -(-gates * _NUMBER_BYTES // mmap.PAGESIZE) * mmap.PAGESIZE)
-            self._memory = mmap.mmap(self._descriptor, 0)
+            os.ftruncate(self._file.descriptor, -(-gates * _NUMBER_BYTES // mmap.PAGESIZE) * mmap.PAGESIZE)
+            self._memory = mmap.mmap(self._file.descriptor, 0)
             self._gates = (ctypes.c_uint32 * gates).from_buffer(self._memory)
             self._host = ctypes.c_void_p(ctypes.addressof(self._gates))
             self._address = self._pin()
         except BaseException:
-            self._remove()
+            self._file.remove()
             raise
 
     def _pin(self) -> int:
@@ -89,25 +83,6 @@ class LayerGates:
 
     def close(self) -> None:
         """Gives them up. No stream may be waiting. Idempotent."""
-        if self._descriptor >= 0:
+        if self._file.is_held:
             self._driver.call("cuMemHostUnregister", self._host)
-            self._remove()
-
-    def _remove(self) -> None:
-        os.close(self._descriptor)
-        self._descriptor = -1
-        try:
-            os.unlink(self.path)
-        except FileNotFoundError:
-            pass
-
-    def __enter__(self) -> LayerGates:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        value: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.close()
+            self._file.remove()

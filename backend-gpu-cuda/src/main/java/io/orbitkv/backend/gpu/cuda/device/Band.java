@@ -2,6 +2,7 @@ package io.orbitkv.backend.gpu.cuda.device;
 
 import io.orbitkv.api.spi.PageLayout;
 import io.orbitkv.api.spi.PoolLayout;
+import io.orbitkv.backend.gpu.cuda.driver.ExportedHandle;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -13,10 +14,10 @@ import java.util.List;
 record Band(List<Run> runs) {
 
   /** A layer's piece of every page. */
-  private record Piece(long address, int allocation, long pageStride, int bytes, int shardAt) {
+  private record Piece(long address, ExportedHandle allocation, long pageStride, int bytes, int shardAt) {
 
     boolean continues(Piece last) {
-      return allocation == last.allocation && pageStride == last.pageStride && address == last.address + last.bytes
+      return allocation.equals(last.allocation) && pageStride == last.pageStride && address == last.address + last.bytes
           && last.bytes <= Integer.MAX_VALUE - bytes;
     }
 
@@ -107,7 +108,7 @@ record Band(List<Run> runs) {
     int rows = 1;
     while (pitch > piece.bytes && first + rows * step < pieces.size()) {
       Piece next = pieces.get(first + rows * step);
-      if (next.allocation != piece.allocation || next.bytes != piece.bytes || next.pageStride != piece.pageStride
+      if (!next.allocation.equals(piece.allocation) || next.bytes != piece.bytes || next.pageStride != piece.pageStride
           || next.address != piece.address + rows * pitch || next.shardAt != piece.shardAt + rows * shardPitch) {
         break;
       }

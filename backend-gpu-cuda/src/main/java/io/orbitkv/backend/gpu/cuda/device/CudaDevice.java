@@ -108,7 +108,6 @@ final class CudaDevice implements Device {
 
   private PoolAddresses addresses(ExportedPool pool, Map<ExportedHandle, ImportedMemory> imported) {
     List<PoolAddresses.Range> ranges = new ArrayList<>();
-    List<ExportedHandle> allocations = pool.parts().stream().map(ExportedPool.Part::handle).distinct().toList();
     long start = 0;
     for (ExportedPool.Part part : pool.parts()) {
       // One allocation may hold many parts, and is opened once.
@@ -117,8 +116,7 @@ final class CudaDevice implements Device {
         throw new RefusedException("bytes " + part.base() + " to " + (part.base() + part.bytes())
             + " are not all in the engine's allocation of " + memory.bytes());
       }
-      ranges.add(new PoolAddresses.Range(
-          start, part.bytes(), memory.address() + part.base(), allocations.indexOf(part.handle())));
+      ranges.add(new PoolAddresses.Range(start, part.bytes(), memory.address() + part.base(), part.handle()));
       start += part.bytes();
     }
     return new PoolAddresses(ranges);

@@ -1,6 +1,7 @@
 package io.orbitkv.backend.gpu.cuda.device;
 
 import io.orbitkv.api.RefusedException;
+import io.orbitkv.backend.gpu.cuda.driver.ExportedHandle;
 import java.util.List;
 
 /**
@@ -18,7 +19,7 @@ record PoolAddresses(List<Range> ranges) {
    * @param address where it is
    * @param allocation which of the engine's allocations it is of
    */
-  record Range(long start, long bytes, long address, int allocation) {
+  record Range(long start, long bytes, long address, ExportedHandle allocation) {
 
     /** Returns the address of a byte of the pool that lies in it. */
     long address(long at) {
