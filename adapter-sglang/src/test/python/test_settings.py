@@ -46,7 +46,7 @@ class SettingsTest(unittest.TestCase):
             ('{"saves": "finished"}', r"\$.saves"),
             ('{"early": true}', r"\$.early"),
             ('{"layered": "each"}', r"\$.layered"),
-            ('{"device_settings": {"streams": 4}}', r"\$.device_settings"),
+            ('{"device_settings": {"bands": 4}}', r"\$.device_settings"),
             ("[]", "Expected `object`"),
             ("{", "truncated"),
             ("@/nowhere/at/all", "cannot be read"),

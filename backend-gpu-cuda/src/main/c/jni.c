@@ -40,7 +40,6 @@ _Static_assert(offsetof(struct gpu_launch, aligned) == IN_JAVA(LAUNCH_ALIGNED), 
 _Static_assert(offsetof(struct gpu_launch, grid) == IN_JAVA(LAUNCH_GRID), "launch");
 
 _Static_assert(sizeof(struct cu_ipc_handle) == IN_JAVA(HANDLE_BYTES), "handle");
-_Static_assert(sizeof(cu_stream) == sizeof(jlong), "streams are passed as an array of addresses");
 
 static void *at(jlong address) { return (void *)(uintptr_t)address; }
 
@@ -188,9 +187,9 @@ NATIVE(jint, freeHost)(JNIEnv *env, jclass type, jlong gpu, jlong address) {
 }
 
 NATIVE(jint, copy)
-(JNIEnv *env, jclass type, jlong gpu, jlong streams, jint stream_count, jlong copies, jint count, jboolean to_device) {
+(JNIEnv *env, jclass type, jlong gpu, jlong stream, jlong copies, jint count, jboolean to_device) {
   (void)env, (void)type;
-  return gpu_copy(at(gpu), at(streams), (unsigned)stream_count, at(copies), (unsigned)count, to_device);
+  return gpu_copy(at(gpu), at(stream), at(copies), (unsigned)count, to_device);
 }
 
 NATIVE(jlong, kernel)(JNIEnv *env, jclass type, jlong gpu, jlong image, jlong name) {

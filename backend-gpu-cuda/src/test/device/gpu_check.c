@@ -15,7 +15,7 @@ enum { CHUNK = 4 << 20, HOST = 2 * CHUNK, POOL = 16 << 20, ROUNDS = 24, MOST_BLO
 
 static struct driver *driver;
 static struct gpu *gpu;
-static cu_stream streams[4];
+static cu_stream stream;
 static cu_event event;
 static uint64_t seed = 88172645463325252u;
 
@@ -41,11 +41,7 @@ static uint32_t below(uint32_t bound) {
 static uint32_t pages_apart(uint32_t blocks) { return blocks <= 7 ? 7 : blocks <= 13 ? 13 : 19; }
 
 static void drain(void) {
-  for (int i = 1; i < 4; i++) {
-    CHECK(gpu_record(gpu, event, streams[i]));
-    CHECK(gpu_follow(gpu, streams[0], event));
-  }
-  CHECK(gpu_record(gpu, event, streams[0]));
+  CHECK(gpu_record(gpu, event, stream));
   if (gpu_await(gpu, event, INT64_C(20000000000)) != 1) {
     fprintf(stderr, "copies do not end\n");
     exit(1);
@@ -54,7 +50,7 @@ static void drain(void) {
 
 static void move(cu_pointer device, void *host, size_t bytes, bool in) {
   struct gpu_copy copy = {.device = device, .host = (uint64_t)host, .row_bytes = (uint32_t)bytes, .rows = 1};
-  CHECK(gpu_copy(gpu, streams, 1, &copy, 1, in));
+  CHECK(gpu_copy(gpu, stream, &copy, 1, in));
   drain();
 }
 
@@ -63,9 +59,7 @@ int main(int count, char **arguments) {
   (void)count;
   check(gpu_load("libcuda.so.1", said, sizeof said, &driver), said);
   CHECK(gpu_open(driver, 0, &gpu));
-  for (int i = 0; i < 4; i++) {
-    CHECK(gpu_stream(gpu, i == 0, &streams[i]));
-  }
+  CHECK(gpu_stream(gpu, true, &stream));
   CHECK(gpu_event(gpu, &event));
   FILE *file = fopen(arguments[1], "rb");
   static char image[1 << 20];
@@ -129,9 +123,9 @@ int main(int count, char **arguments) {
     if (by_kernel) {
       move(tables, table, 1 << 16, true);
       struct gpu_launch launch = {tables, tables + 24 * MOST_LAYERS, layers, bytes, blocks, in, aligned, 4};
-      CHECK(gpu_launch(gpu, kernel, streams[0], &launch));
+      CHECK(gpu_launch(gpu, kernel, stream, &launch));
     } else {
-      CHECK(gpu_copy(gpu, streams, 4, copies, n, in));
+      CHECK(gpu_copy(gpu, stream, copies, n, in));
     }
     drain();
     move(pool, scratch, POOL, false);
@@ -148,9 +142,7 @@ int main(int count, char **arguments) {
   CHECK(gpu_free(gpu, pool));
   CHECK(gpu_free(gpu, tables));
   CHECK(gpu_end_event(gpu, event));
-  for (int i = 0; i < 4; i++) {
-    CHECK(gpu_end_stream(gpu, streams[i]));
-  }
+  CHECK(gpu_end_stream(gpu, stream));
   CHECK(gpu_close(gpu));
   printf("%d rounds: every byte as expected\n", ROUNDS);
   free(expected_pool);

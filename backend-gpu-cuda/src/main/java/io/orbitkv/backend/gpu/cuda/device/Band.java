@@ -27,7 +27,7 @@ record Band(List<Run> runs) {
   }
 
   /** Returns the bands of a pool, in the order of its layers. */
-  static List<Band> of(PoolLayout layout, PoolAddresses addresses, int count, int batchFrom) {
+  static List<Band> of(PoolLayout layout, PoolAddresses addresses, int count, int batchedFrom) {
     int layers = layout.layers();
     int bands = Math.min(count, layers);
     List<Band> made = new ArrayList<>();
@@ -43,7 +43,7 @@ record Band(List<Run> runs) {
             range.address(first), range.allocation(), group.pageStride(), group.pageBytes(), shardAt));
         shardAt += group.pageBytes();
         if (bandOf(layer, layers, bands) != bandOf(layer + 1, layers, bands)) {
-          made.add(new Band(runs(merged(pieces), batchFrom)));
+          made.add(new Band(runs(merged(pieces), batchedFrom)));
           pieces.clear();
         }
       }
@@ -69,12 +69,12 @@ record Band(List<Run> runs) {
   }
 
   /** Keys and values of a layer may have a place each, and then take turns: what is equally far apart is every other. */
-  private static List<Run> runs(List<Piece> pieces, int batchFrom) {
+  private static List<Run> runs(List<Piece> pieces, int batchedFrom) {
     List<Run> runs = new ArrayList<>();
     for (int first = 0; first < pieces.size();) {
       int inTurn = 1;
-      int rows = rows(pieces, first, 1, batchFrom);
-      int rowsOfBoth = Math.min(rows(pieces, first, 2, batchFrom), rows(pieces, first + 1, 2, batchFrom));
+      int rows = rows(pieces, first, 1, batchedFrom);
+      int rowsOfBoth = Math.min(rows(pieces, first, 2, batchedFrom), rows(pieces, first + 1, 2, batchedFrom));
       if (rowsOfBoth > rows) {
         inTurn = 2;
         rows = rowsOfBoth;
@@ -96,10 +96,10 @@ record Band(List<Run> runs) {
 
   /**
    * Returns how many pieces, the first and each that is so many further, are alike and equally far apart. Rows of two
-   * allocations are no copy: where allocations were opened equally far apart, on an H200, nothing was kept any more.
+   * allocations are no copy: the driver refuses them with an invalid value.
    */
-  private static int rows(List<Piece> pieces, int first, int step, int batchFrom) {
-    if (first + step >= pieces.size() || pieces.get(first).bytes >= batchFrom) {
+  private static int rows(List<Piece> pieces, int first, int step, int batchedFrom) {
+    if (first + step >= pieces.size() || pieces.get(first).bytes >= batchedFrom) {
       return 1;
     }
     Piece piece = pieces.get(first);

@@ -29,18 +29,16 @@ final class Calibration {
   private final Gpu gpu;
   private final CopyKernel kernel;
   private final Watch watch;
-  private final int streams;
 
-  Calibration(Gpu gpu, CopyKernel kernel, Watch watch, int streams) {
+  Calibration(Gpu gpu, CopyKernel kernel, Watch watch) {
     this.gpu = gpu;
     this.kernel = kernel;
     this.watch = watch;
-    this.streams = streams;
   }
 
   /** Returns how loads into these pages are to be copied. */
   CopyMode choose(GpuPages pages) {
-    try (CopyLane lane = new CopyLane(gpu, kernel, streams, false)) {
+    try (CopyLane lane = new CopyLane(gpu, kernel, watch, false)) {
       int blocks = Math.min(pages.layout().pages(), Math.clamp(BYTES / pages.shardBytes(), 1, MOST_BLOCKS));
       long bytes = (long) blocks * pages.shardBytes();
       MemorySegment host = gpu.allocateHost(bytes);
@@ -96,14 +94,16 @@ final class Calibration {
   private double oneCopy(MemorySegment host) {
     long memory = gpu.allocate(host.byteSize());
     long event = gpu.event();
-    try (CopyStreams stream = new CopyStreams(gpu, 1, false); CopyList copy = new CopyList()) {
+    long stream = gpu.stream(false);
+    try (CopyList copy = new CopyList()) {
       copy.add(memory, host.address(), (int) host.byteSize(), false);
       return rate(host.byteSize(), () -> {
-        stream.copy(copy, false);
-        stream.record(event);
+        gpu.copy(stream, copy, false);
+        gpu.record(event, stream);
         watch.await(event, Owner.unknown());
       });
     } finally {
+      gpu.endStream(stream);
       gpu.endEvent(event);
       gpu.free(memory);
     }

@@ -1,83 +1,55 @@
 package io.orbitkv.backend.gpu.cuda.device;
 
-import io.orbitkv.backend.gpu.cuda.driver.CopyList;
 import io.orbitkv.backend.gpu.cuda.driver.Gpu;
 import java.util.ArrayDeque;
 
 /**
- * Enqueues the copies of one direction, which run in the order in which they were enqueued. Used by one thread at a time,
- * except {@link #give}.
+ * Enqueues the copies of one direction, in no order among themselves. Used by one thread at a time, except {@link #give}.
  */
 final class CopyLane implements AutoCloseable {
 
   private static final int LEAST_KERNEL_BLOCKS = 1024;
 
+  /** To ask for this many takes longer than to wake another thread. */
+  private static final int SHARED_FROM = 512;
+
   private final Gpu gpu;
   private final CopyKernel kernel;
   private final boolean toPool;
-  private final CopyStreams streams;
-  private final CopyList copies = new CopyList();
+  private final CopyStream stream;
+  private final StreamPair pair;
   private final ArrayDeque<KernelBlocks> freeBlocks = new ArrayDeque<>();
 
-  CopyLane(Gpu gpu, CopyKernel kernel, int streams, boolean toPool) {
+  CopyLane(Gpu gpu, CopyKernel kernel, Watch watch, boolean toPool) {
     this.gpu = gpu;
     this.kernel = kernel;
     this.toPool = toPool;
-    this.streams = new CopyStreams(gpu, streams, toPool);
+    this.stream = new CopyStream(gpu, toPool);
+    this.pair = new StreamPair(gpu, watch, toPool);
   }
 
   /** Has what is enqueued from now on wait for an event. */
   void follow(long event) {
-    streams.follow(event);
+    stream.follow(event);
+    pair.follow(event);
   }
 
-  /** Puts an event behind everything that is enqueued. */
+  /** Puts an event behind everything that was enqueued so far. */
   void record(long event) {
-    streams.record(event);
+    stream.record(event);
   }
 
   /** Writes a number to pinned host memory behind everything that is enqueued. */
   void write(long address, int value) {
-    streams.write(address, value);
+    gpu.write(stream.handle(), address, value);
   }
 
   /** Enqueues a band of some blocks for the copy engines. Part of it may be enqueued if it throws. */
   void direct(Band band, BlockCopies blocks, int from, int to) {
-    copies.clear();
-    for (Run run : band.runs()) {
-      for (int i = from; i < to; i++) {
-        add(run, run.address(blocks.page(i)), blocks.shard(i) + run.shardAt(), blocks.chunks(i));
-      }
-    }
-    if (copies.count() > 0) {
-      streams.copy(copies, toPool);
-    }
-  }
-
-  private void add(Run run, long device, long host, PinnedChunks chunks) {
-    int row = 0;
-    while (row < run.rows()) {
-      long rowDevice = device + row * run.pitch();
-      long rowHost = host + row * run.shardPitch();
-      int left = run.rows() - row;
-      long behindFirst = chunks.chunkEnd(rowHost) - rowHost - run.rowBytes();
-      int whole = left == 1 || behindFirst < 0 ? 0 : (int) Math.min(left, 1 + behindFirst / run.shardPitch());
-      if (whole > 1) {
-        copies.add(rowDevice, rowHost, run.pitch(), run.shardPitch(), run.rowBytes(), whole);
-        row += whole;
-      } else {
-        addPiece(rowDevice, rowHost, run.rowBytes(), chunks);
-        row++;
-      }
-    }
-  }
-
-  private void addPiece(long device, long host, int bytes, PinnedChunks chunks) {
-    for (int done = 0; done < bytes;) {
-      long at = host + done;
-      int next = (int) Math.min(bytes - done, chunks.chunkEnd(at) - at);
-      copies.add(device + done, at, next, at != chunks.chunkStart(at));
-      done += next;
+    if ((long) band.runs().size() * (to - from) >= SHARED_FROM) {
+      pair.copy(stream, band, blocks, from, to);
+    } else {
+      stream.copy(band, blocks, from, to);
     }
   }
 
@@ -85,9 +57,7 @@ final class CopyLane implements AutoCloseable {
   KernelBlocks kernelBlocks(BlockCopies blocks, int from, int to) {
     KernelBlocks filled = take(to - from);
     filled.fill(blocks.pages(), blocks.shards(), from, to);
-    copies.clear();
-    copies.add(filled.address(), filled.hostAddress(), filled.bytes(), false);
-    gpu.copy(streams.array(), 1, copies, true);
+    stream.bring(filled.address(), filled.hostAddress(), filled.bytes());
     return filled;
   }
 
@@ -113,7 +83,7 @@ final class CopyLane implements AutoCloseable {
   /** Enqueues a band of some blocks for the kernel. */
   void kernel(GpuPages pages, int band, KernelBlocks blocks) {
     for (GpuPages.Stripes stripes : pages.stripes(band)) {
-      kernel.launch(streams.first(), stripes, blocks, toPool);
+      kernel.launch(stream.handle(), stripes, blocks, toPool);
     }
   }
 
@@ -122,7 +92,7 @@ final class CopyLane implements AutoCloseable {
     synchronized (freeBlocks) {
       freeBlocks.forEach(blocks -> blocks.free(gpu));
     }
-    streams.close();
-    copies.close();
+    pair.close();
+    stream.close();
   }
 }

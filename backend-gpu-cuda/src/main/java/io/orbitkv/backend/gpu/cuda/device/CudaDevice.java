@@ -44,9 +44,8 @@ final class CudaDevice implements Device {
     this.watch = new Watch(gpu, end, settings.drainLimit());
     this.events = new EventPool(gpu);
     this.kernel = CopyKernel.load(gpu, settings.kernelBlocks());
-    this.loads = new LoadLane(new CopyLane(gpu, kernel, settings.streams(), true), events, watch, loadsUnderWay);
-    this.saves =
-        new SaveLane(new CopyLane(gpu, kernel, settings.streams(), false), events, watch, loadsUnderWay, settings);
+    this.loads = new LoadLane(new CopyLane(gpu, kernel, watch, true), events, watch, loadsUnderWay);
+    this.saves = new SaveLane(new CopyLane(gpu, kernel, watch, false), events, watch, loadsUnderWay, settings);
     LOG.log(Level.INFO, gpu.facts() + "; loads " + settings.loads() + ", saves " + settings.saves());
     if (settings.saves() == CopyMode.KERNEL) {
       LOG.log(Level.WARNING, "saves are copied by a kernel, which keeps the engine from computing meanwhile");
@@ -83,8 +82,7 @@ final class CudaDevice implements Device {
       LOG.log(Level.INFO, "the engine's pages: " + layout.shardBytes() + " bytes in " + layout.layers()
           + " layers, each loaded in " + pages.copiesOfAPage() + " copies");
       CopyMode mode = settings.loads();
-      pages.loads(mode == CopyMode.AUTO
-          ? new Calibration(gpu, kernel, watch, settings.streams()).choose(pages) : mode);
+      pages.loads(mode == CopyMode.AUTO ? new Calibration(gpu, kernel, watch).choose(pages) : mode);
       return pages;
     } catch (RefusedException | UnavailableException e) {
       giveUp(imported, fence, gates);

@@ -5,7 +5,6 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import io.orbitkv.api.ClosedException;
 import io.orbitkv.api.spi.EnginePages;
 import io.orbitkv.api.spi.PoolLayout;
-import io.orbitkv.backend.gpu.cuda.driver.CopyList;
 import io.orbitkv.backend.gpu.cuda.driver.Gpu;
 import io.orbitkv.backend.gpu.cuda.driver.KernelLaunch;
 import java.lang.foreign.MemorySegment;
@@ -20,14 +19,11 @@ final class GpuPages implements EnginePages {
   private static final int ALIGNMENT = 16;
 
   /**
-   * Pieces of so many bytes or more are copied in batches over several streams, smaller ones that lie equally far apart as
-   * one strided copy. Measured on an H200, GB/s of strided copies and of batches: in, 128 KiB 51.3 and 53.8; out, 128 KiB
-   * 49.5 and 44.0, 256 KiB 51.3 and 50.1. In batches, 64 KiB come in at 52.6 instead of 51.3, but a batch takes the calling
-   * thread as long for each of its pieces as a strided copy for all of a block.
+   * Pieces of so many bytes or more are copied in batches, smaller ones that lie equally far apart as one strided copy: a
+   * piece of a batch takes the thread that asks as long as a strided copy for all of a block. Measured on an H200, GB/s of
+   * strided copies and of batches: 32 KiB, in 47 and 54, out 47 and 52; 64 KiB, 51 and 54, 51 and 53; 16 KiB, 37 and 30.
    */
-  private static final int LOADED_IN_BATCHES = 128 << 10;
-
-  private static final int SAVED_IN_BATCHES = 512 << 10;
+  private static final int BATCHED_FROM = 32 << 10;
 
   /**
    * Stripes of equal size that one launch copies.
@@ -67,9 +63,9 @@ final class GpuPages implements EnginePages {
     this.layout = layout;
     this.shardBytes = layout.shardBytes();
     this.gates = gates;
-    this.loadBands =
-        Band.of(layout, addresses, gates.map(Gates::count).orElse(settings.bands()), LOADED_IN_BATCHES);
-    this.saveBands = Band.of(layout, addresses, 1, SAVED_IN_BATCHES);
+    int batchedFrom = gpu.facts().batches() ? BATCHED_FROM : Integer.MAX_VALUE;
+    this.loadBands = Band.of(layout, addresses, gates.map(Gates::count).orElse(settings.bands()), batchedFrom);
+    this.saveBands = Band.of(layout, addresses, 1, batchedFrom);
     this.loadFence = fence.isPresent() ? Optional.of(new Fence(watch, fence.getAsLong())) : Optional.empty();
     this.saveFence = fence.isPresent() ? Optional.of(new Fence(watch, fence.getAsLong())) : Optional.empty();
     this.owner = owner;
@@ -108,10 +104,8 @@ final class GpuPages implements EnginePages {
         }
         all.add(List.copyOf(launches));
       }
-      try (CopyList copies = new CopyList(); CopyStreams stream = new CopyStreams(gpu, 1, false);
-          EventPool events = new EventPool(gpu)) {
-        copies.add(stripeTable, table.address(), (int) table.byteSize(), false);
-        stream.copy(copies, true);
+      try (CopyStream stream = new CopyStream(gpu, true); EventPool events = new EventPool(gpu)) {
+        stream.bring(stripeTable, table.address(), (int) table.byteSize());
         long event = events.take();
         stream.record(event);
         watch.await(event, Owner.unknown());

@@ -17,7 +17,6 @@ import java.util.TreeSet;
  * @param loads how shards come into pages
  * @param saves how pages go into shards; {@link CopyMode#AUTO} is the copy engines, whatever the layout
  * @param bands into how many parts a load's layers are divided, each of which is there before the next
- * @param streams over how many streams pieces of one transfer are spread
  * @param kernelBlocks how many multiprocessors the kernel copies on
  * @param yield how long a portion of a save waits for loads at most
  * @param saveRate most bytes a second that are saved, if bounded
@@ -27,12 +26,12 @@ import java.util.TreeSet;
  * @param pinChunk bytes that are pinned at a time
  * @param drainLimit how long a transfer may take before nothing is known of it
  */
-record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int streams, int kernelBlocks,
-    Duration yield, Optional<ByteSize> saveRate, long savePortion, int savePortions, int checksumThreads,
-    long pinChunk, Duration drainLimit) {
+record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int kernelBlocks, Duration yield,
+    Optional<ByteSize> saveRate, long savePortion, int savePortions, int checksumThreads, long pinChunk,
+    Duration drainLimit) {
 
-  private static final Set<String> NAMES = Set.of("driver", "loads", "saves", "bands", "streams", "kernel-blocks",
-      "yield-millis", "save-rate", "save-portion", "save-portions", "checksum-threads", "pin-chunk", "drain-seconds");
+  private static final Set<String> NAMES = Set.of("driver", "loads", "saves", "bands", "kernel-blocks", "yield-millis",
+      "save-rate", "save-portion", "save-portions", "checksum-threads", "pin-chunk", "drain-seconds");
 
   /**
    * An engine exchanges small copies with its GPU in each step, and they wait behind those of saves. Measured on an
@@ -44,7 +43,6 @@ record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int st
   private static final String NONE = "none";
 
   private static final int MAX_BANDS = 512;
-  private static final int MAX_STREAMS = 16;
   private static final int MAX_KERNEL_BLOCKS = 256;
   private static final int MAX_THREADS = 64;
   private static final int MAX_SAVE_PORTIONS = 64;
@@ -65,7 +63,6 @@ record Settings(String driver, CopyMode loads, CopyMode saves, int bands, int st
         mode(settings, "loads"),
         mode(settings, "saves"),
         number(settings, "bands", 1, MAX_BANDS),
-        number(settings, "streams", 8, MAX_STREAMS),
         number(settings, "kernel-blocks", 4, MAX_KERNEL_BLOCKS),
         Duration.ofMillis(number(settings, "yield-millis", 0, 2, MAX_YIELD_MILLIS)),
         rate.equals(NONE) ? Optional.empty() : Optional.of(size("save-rate", rate, MIN_PIN_CHUNK)),

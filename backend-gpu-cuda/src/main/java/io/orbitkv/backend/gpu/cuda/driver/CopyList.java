@@ -17,22 +17,15 @@ public final class CopyList implements AutoCloseable {
   private Arena arena = Arena.ofShared();
   private MemorySegment copies = arena.allocate((long) FIRST_COPIES * Cuda.COPY_BYTES, Long.BYTES);
   private int count;
-  private int single;
 
   /** Empties it. */
   public void clear() {
     count = 0;
-    single = 0;
   }
 
   /** Returns how many copies there are. */
   public int count() {
     return count;
-  }
-
-  /** Returns how many of them are of one row. */
-  public int single() {
-    return single;
   }
 
   long address() {
@@ -84,7 +77,6 @@ public final class CopyList implements AutoCloseable {
     copies.set(JAVA_INT, at + Cuda.COPY_ROW_BYTES, bytes);
     copies.set(JAVA_INT, at + Cuda.COPY_ROWS, rows);
     count++;
-    single += rows == 1 ? 1 : 0;
   }
 
   private void grow() {

@@ -106,7 +106,7 @@ final class Cuda {
 
   static native int freeHost(long gpu, long address);
 
-  static native int copy(long gpu, long streams, int streamCount, long copies, int count, boolean toDevice);
+  static native int copy(long gpu, long stream, long copies, int count, boolean toDevice);
 
   static native long kernel(long gpu, long image, long name);
 

@@ -154,16 +154,14 @@ public final class Gpu implements AutoCloseable {
   }
 
   /**
-   * Enqueues copies over streams, in no order among themselves. If it throws, some may have been enqueued.
+   * Enqueues copies in a stream, in no order among themselves. If it throws, some may have been enqueued.
    *
-   * @param streams streams, as longs
-   * @param streamCount how many of them
+   * @param stream the stream
    * @param copies the copies
    * @param toDevice which way
    */
-  public void copy(MemorySegment streams, int streamCount, CopyList copies, boolean toDevice) {
-    driver.check(Cuda.copy(gpu, streams.address(), streamCount, copies.address(), copies.count(), toDevice),
-        "enqueuing copies");
+  public void copy(long stream, CopyList copies, boolean toDevice) {
+    driver.check(Cuda.copy(gpu, stream, copies.address(), copies.count(), toDevice), "enqueuing copies");
   }
 
   /**

@@ -376,10 +376,10 @@ class CudaDeviceTest {
     // Layers that lie apart are one copy a block; beyond the driver's pitch, a sliced one.
     "4, 4096, 65536, 4096, 3, STRIDED",
     "4, 4096, 2097152, 4096, 3, SLICED",
-    // Large pieces go in a batch, and so does a block in one piece unless it is small.
+    // Large pieces go in a batch, and so do blocks in one piece.
     "2, 262144, 2097152, 262144, 1, BATCH",
-    "4, 16384, 16384, 81920, 1, BATCH",
-    "4, 4096, 4096, 20480, 3, SINGLE"
+    "2, 32768, 524288, 32768, 1, BATCH",
+    "4, 4096, 4096, 20480, 1, BATCH"
   })
   void copyEngines_areUsedAsTheLayoutAllows(
       int layers, int bytes, long layerStride, long pageStride, int calls, FakeDriver.Call kind) {
@@ -429,7 +429,7 @@ class CudaDeviceTest {
   }
 
   @Test
-  void layersWithAnAllocationEach_areCopiedOneByOne_howeverTheyLie() {
+  void layersWithAnAllocationEach_areABatch_howeverTheyLie() {
     PoolLayout layout = new PoolLayout(IntStream.range(0, 6)
         .mapToObj(i -> new PageLayout(8L * 4096 * i, 1, 8, 4096, 8 * 4096, 4096)).toList());
     // Behind one another, with a gap in the middle.
@@ -438,14 +438,51 @@ class CudaDeviceTest {
         .mapToObj(i -> all.asSlice(8L * 4096 * i + (i < 3 ? 0 : 4096), 8 * 4096)).toArray(MemorySegment[]::new);
     try (EnginePages pages = device.open(driver.export(false, buffers), layout)) {
       host.fill((byte) 3);
-      long before = driver.calls(FakeDriver.Call.SINGLE);
+      long before = driver.calls(FakeDriver.Call.BATCH);
       Transfer load = device.restore(pages, new int[] {6}, new MemorySegment[] {host.asSlice(0, layout.shardBytes())});
       load.awaitDrained();
       assertThat(load.failure()).isEmpty();
-      assertThat(driver.calls(FakeDriver.Call.SINGLE) - before).isEqualTo(6);
+      assertThat(driver.calls(FakeDriver.Call.BATCH) - before).isEqualTo(1);
     }
     for (MemorySegment buffer : buffers) {
       assertThat(buffer.asSlice(6 * 4096, 4096).toArray(ValueLayout.JAVA_BYTE)).containsOnly(3);
+    }
+  }
+
+  @Test
+  void manyPieces_areAskedForByTwoThreads_andOneTransfer() {
+    int layers = 100;
+    PoolLayout layout = new PoolLayout(IntStream.range(0, layers)
+        .mapToObj(i -> new PageLayout(8L * 1024 * i, 1, 8, 1024, 8 * 1024, 1024)).toList());
+    MemorySegment[] buffers =
+        IntStream.range(0, layers).mapToObj(i -> arena.allocate(8 * 1024, 16)).toArray(MemorySegment[]::new);
+    MemorySegment[] shards = IntStream.range(0, 6)
+        .mapToObj(i -> host.asSlice((long) i * layout.shardBytes(), layout.shardBytes()))
+        .toArray(MemorySegment[]::new);
+    try (EnginePages pages = device.open(driver.export(true, buffers), layout)) {
+      for (int i = 0; i < 6; i++) {
+        shards[i].fill((byte) (i + 1));
+      }
+      driver.record();
+      long before = driver.calls(FakeDriver.Call.BATCH);
+      Transfer load = device.restore(pages, new int[] {6, 1, 4, 0, 3, 7}, shards);
+      // Two halves of 300 pieces, 256 of them at once.
+      assertThat(driver.calls(FakeDriver.Call.BATCH) - before).isEqualTo(4);
+      for (int i = 0; i < 1000; i++) {
+        assertThat(load.drained()).isFalse();
+      }
+      driver.complete();
+      load.awaitDrained();
+      assertThat(load.failure()).isEmpty();
+      for (MemorySegment buffer : buffers) {
+        assertThat(IntStream.range(0, 8).map(page -> buffer.get(ValueLayout.JAVA_BYTE, page * 1024L + 1023)))
+            .containsExactly(4, 2, 0, 5, 3, 0, 1, 6);
+      }
+      driver.failCopies();
+      Transfer failed = device.restore(pages, new int[] {6, 1, 4, 0, 3, 7}, shards);
+      driver.mend();
+      failed.awaitDrained();
+      assertThat(failed.failure()).get().asString().contains("enqueuing copies failed with CUDA_ERROR (1)");
     }
   }
 

@@ -357,7 +357,12 @@ final class DeviceProof {
   private static final int ROUNDS = 7;
   private static final int IN_A_ROW = 8;
   private static final long POOL_BYTES = 96L << 30;
+  private static final long BUFFERS_BYTES = 12L << 30;
   private static final long ARENA_BYTES = 2L << 30;
+
+  private static final String HEADER =
+      "| piece | blocks x pieces | way | out GB/s | of one copy | in GB/s | of one copy | both GB/s | of two copies |\n"
+          + "|---:|---:|---|---:|---:|---:|---:|---:|---:|\n";
 
   private String table() throws IOException {
     StringBuilder table = new StringBuilder();
@@ -365,13 +370,17 @@ final class DeviceProof {
       String memory = engine.ask("alloc " + POOL_BYTES);
       MemorySegment host = shared(arena, ARENA_BYTES);
       touch(host);
-      table.append("| piece | blocks x pieces | way | out GB/s | of one copy | in GB/s | of one copy | both GB/s "
-          + "| of both |\n|---:|---:|---|---:|---:|---:|---:|---:|---:|\n");
-      String only = System.getProperty("orbitkv.proof.ways", "direct,kernel,auto");
-      int[][] shapes = {{4, 36}, {4, 576}, {8, 72}, {16, 36}, {32, 36}, {64, 36}, {128, 18}, {256, 9}, {512, 4},
-          {2048, 1}};
-      for (int[] shape : shapes) {
-        rows(table, memory, host, shape[0] << 10, shape[1], List.of(only.split(",")));
+      table.append(HEADER);
+      List<String> ways = List.of(System.getProperty("orbitkv.proof.ways", "direct,kernel,auto").split(","));
+      for (int[] shape : shapes("orbitkv.proof.shapes", "4x36,4x576,8x72,16x36,32x36,64x36,128x18,256x9,512x4,2048x1")) {
+        rows(table, memory, host, layerMajor(shape[0] << 10, shape[1], POOL_BYTES), ways);
+      }
+      table.append("\nWith an allocation for each piece of a block:\n\n").append(HEADER);
+      for (int[] shape : shapes("orbitkv.proof.buffers", "4x72,16x72,32x72,64x36,128x18")) {
+        PoolLayout layout = layerMajor(shape[0] << 10, shape[1], BUFFERS_BYTES);
+        try (EngineProcess buffers = engine()) {
+          rows(table, buffers.ask("alloc " + layout.poolBytes() + " " + shape[1]), host, layout, ways);
+        }
       }
       table.append('\n');
       latencies(table, memory, host);
@@ -380,19 +389,24 @@ final class DeviceProof {
     return table.toString();
   }
 
+  /** Returns sizes of pieces in KiB, and how many a block has of them. */
+  private static List<int[]> shapes(String property, String usual) {
+    return Arrays.stream(System.getProperty(property, usual).split(","))
+        .map(shape -> Arrays.stream(shape.split("x")).mapToInt(Integer::parseInt).toArray()).toList();
+  }
+
   private static void touch(MemorySegment host) {
     IntStream.range(0, (int) (host.byteSize() / MIB)).parallel()
         .forEach(i -> host.asSlice(i * MIB, MIB).fill((byte) (i + 1)));
   }
 
-  private static PoolLayout layerMajor(int piece, int layers) {
-    int pages = (int) Math.min(1 << 20, POOL_BYTES / ((long) piece * layers));
+  private static PoolLayout layerMajor(int piece, int layers, long poolBytes) {
+    int pages = (int) Math.min(1 << 20, poolBytes / ((long) piece * layers));
     return PoolLayout.of(new PageLayout(layers, pages, piece, (long) pages * piece, piece));
   }
 
   /** Rates of one layout, by each way, beside one copy of the same bytes. */
-  private void rows(StringBuilder table, String memory, MemorySegment host, int piece, int layers, List<String> ways) {
-    PoolLayout layout = layerMajor(piece, layers);
+  private void rows(StringBuilder table, String memory, MemorySegment host, PoolLayout layout, List<String> ways) {
     int blocks = (int) (128 * MIB / layout.shardBytes());
     long bytes = (long) blocks * layout.shardBytes();
     for (String way : ways) {
@@ -420,7 +434,7 @@ final class DeviceProof {
             join(saving);
           });
           table.append(String.format("| %d KiB | %d x %d | %s | %.1f | %.0f %% | %.1f | %.0f %% | %.1f | %.0f %% |%n",
-              piece >> 10, blocks, layers, way, out, 100 * out / bare[0], in, 100 * in / bare[1], both,
+              layout.groups().getFirst().pageBytes() >> 10, blocks, layout.layers(), way, out, 100 * out / bare[0], in, 100 * in / bare[1], both,
               100 * both / bare[2]));
         }
         region.close();
@@ -450,33 +464,36 @@ final class DeviceProof {
     Gpu gpu = Driver.load(Driver.LIBRARY).open(0);
     long memory = gpu.allocate(2 * bytes);
     long event = gpu.event();
-    try (CopyStreams out = new CopyStreams(gpu, 1, false); CopyStreams in = new CopyStreams(gpu, 1, false);
-        CopyList outwards = new CopyList(); CopyList inwards = new CopyList()) {
+    long out = gpu.stream(false);
+    long in = gpu.stream(false);
+    try (CopyList outwards = new CopyList(); CopyList inwards = new CopyList()) {
       // Within one pinned chunk each.
       outwards.add(memory, host.address(), (int) bytes, false);
       inwards.add(memory + bytes, host.address() + 1024 * MIB, (int) bytes, false);
       double[] rates = {
         rate(bytes, n -> {
           for (int i = 0; i < n; i++) {
-            out.copy(outwards, false);
+            gpu.copy(out, outwards, false);
           }
           await(gpu, out, event);
         }),
         rate(bytes, n -> {
           for (int i = 0; i < n; i++) {
-            in.copy(inwards, true);
+            gpu.copy(in, inwards, true);
           }
           await(gpu, in, event);
         }),
         rate(2 * bytes, n -> {
           for (int i = 0; i < n; i++) {
-            out.copy(outwards, false);
-            in.copy(inwards, true);
+            gpu.copy(out, outwards, false);
+            gpu.copy(in, inwards, true);
           }
           await(gpu, out, event);
           await(gpu, in, event);
         })
       };
+      gpu.endStream(out);
+      gpu.endStream(in);
       gpu.endEvent(event);
       gpu.free(memory);
       return rates;
@@ -485,8 +502,8 @@ final class DeviceProof {
     }
   }
 
-  private static void await(Gpu gpu, CopyStreams stream, long event) {
-    stream.record(event);
+  private static void await(Gpu gpu, long stream, long event) {
+    gpu.record(event, stream);
     gpu.await(event, 10_000_000_000L);
   }
 
@@ -528,7 +545,7 @@ final class DeviceProof {
   private void latencies(StringBuilder table, String memory, MemorySegment host) {
     table.append("| load of | way | until enqueued us | until drained us | one copy us |\n"
         + "|---|---|---:|---:|---:|\n");
-    PoolLayout layout = layerMajor(64 << 10, 36);
+    PoolLayout layout = layerMajor(64 << 10, 36, POOL_BYTES);
     for (String way : List.of("direct", "kernel")) {
       try (CudaDevice device = device(Map.of("loads", way))) {
         HostRegion region = pinned(device, host);
