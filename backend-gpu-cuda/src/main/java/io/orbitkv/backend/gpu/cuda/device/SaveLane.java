@@ -23,6 +23,9 @@ final class SaveLane implements AutoCloseable {
   /** Portions become smaller towards the end: the last one's sums are made when no copy runs any more. */
   private static final int LAST_PORTION_BYTES = 4 << 20;
 
+  /** What room is counted in. */
+  private static final int ROOM_BYTES = 1 << 10;
+
   /** So long a save asks for the engine's event, and with it all that were asked for meanwhile. */
   private static final long FENCE_NANOS = 20_000_000;
 
@@ -39,14 +42,16 @@ final class SaveLane implements AutoCloseable {
   private final BlockingQueue<Optional<Portion>> enqueued = new LinkedBlockingQueue<>();
   private final Duration longestWait;
   private final long portionBytes;
+  /** For bytes and not for portions: small ones at a save's end would leave the GPU with little to do. */
   private final Semaphore room;
+  private final int mostRoom;
   private final ExecutorService sums;
   private final Thread enqueuer;
   private final Thread drainer;
   private boolean closed;
 
   /** Some blocks of a save, and the event behind their copies. */
-  private record Portion(SaveTransfer save, int from, int to, long event, Optional<KernelBlocks> kernelBlocks) {}
+  private record Portion(SaveTransfer save, int from, int to, int room, long event, Optional<KernelBlocks> kernelBlocks) {}
 
   SaveLane(CopyLane lane, EventPool events, Watch watch, LoadsUnderWay loads, Settings settings) {
     this.lane = lane;
@@ -57,7 +62,8 @@ final class SaveLane implements AutoCloseable {
     this.mode = settings.saves();
     this.longestWait = settings.yield();
     this.portionBytes = settings.savePortion();
-    this.room = new Semaphore(settings.savePortions());
+    this.mostRoom = (int) Math.min(Integer.MAX_VALUE, settings.savePortions() * (portionBytes / ROOM_BYTES));
+    this.room = new Semaphore(mostRoom);
     this.sums = Executors.newFixedThreadPool(
         settings.checksumThreads(), Thread.ofPlatform().daemon().name("orbitkv-checksum-", 0).factory());
     this.enqueuer = Thread.ofPlatform().daemon().name("orbitkv-save").start(this::enqueue);
@@ -93,11 +99,12 @@ final class SaveLane implements AutoCloseable {
     for (int from = 0; from < count; from = to) {
       to = Math.min(from + Math.clamp((count - from) / 2, least, most), count);
       if (!save.failed()) {
-        room.acquire();
+        int taken = (int) Math.min(mostRoom, Math.ceilDiv((long) (to - from) * save.pages().shardBytes(), ROOM_BYTES));
+        room.acquire(taken);
         // Pages of saves are pages that the engine cannot use: not for long.
         loads.giveWay(longestWait);
         pace.take((long) (to - from) * save.pages().shardBytes());
-        enqueued.add(Optional.of(portion(save, from, to)));
+        enqueued.add(Optional.of(portion(save, from, to, taken)));
       } else {
         save.copied(from, to);
       }
@@ -105,7 +112,7 @@ final class SaveLane implements AutoCloseable {
     save.enqueuedAll();
   }
 
-  private Portion portion(SaveTransfer save, int from, int to) {
+  private Portion portion(SaveTransfer save, int from, int to, int taken) {
     Optional<KernelBlocks> kernelBlocks = Optional.empty();
     try {
       if (from == 0) {
@@ -129,7 +136,7 @@ final class SaveLane implements AutoCloseable {
       // Behind whatever was enqueued, also if that was not all.
       long event = events.take();
       lane.record(event);
-      return new Portion(save, from, to, event, kernelBlocks);
+      return new Portion(save, from, to, taken, event, kernelBlocks);
     } catch (UnavailableException e) {
       throw watch.unknown(e.getMessage());
     }
@@ -141,7 +148,7 @@ final class SaveLane implements AutoCloseable {
         watch.await(portion.event(), portion.save().pages().owner());
         events.give(portion.event());
         portion.kernelBlocks().ifPresent(lane::give);
-        room.release();
+        room.release(portion.room());
         SaveTransfer save = portion.save();
         int atOnce = Math.max(1, SUM_BYTES / save.pages().shardBytes());
         for (int from = portion.from(); from < portion.to(); from += atOnce) {

@@ -21,7 +21,7 @@ import java.util.TreeSet;
  * @param yield how long a portion of a save waits for loads at most
  * @param saveRate most bytes a second that are saved, if bounded
  * @param savePortion bytes of a save that are with the GPU as one
- * @param savePortions how many such portions are with the GPU at a time
+ * @param savePortions as many bytes as so many such portions have are with the GPU at a time
  * @param checksumThreads how many threads sum what was saved
  * @param pinChunk bytes that are pinned at a time
  * @param drainLimit how long a transfer may take before nothing is known of it

@@ -382,8 +382,13 @@ final class DeviceProof {
           rows(table, buffers.ask("alloc " + layout.poolBytes() + " " + shape[1]), host, layout, ways);
         }
       }
-      table.append('\n');
-      latencies(table, memory, host);
+      table.append("\n| load of | allocations | way | until enqueued us | until drained us | one copy us |\n"
+          + "|---|---:|---|---:|---:|---:|\n");
+      latencies(table, memory, host, layerMajor(64 << 10, 36, POOL_BYTES), 1, 512);
+      PoolLayout layout = layerMajor(32 << 10, 72, BUFFERS_BYTES);
+      try (EngineProcess buffers = engine()) {
+        latencies(table, buffers.ask("alloc " + layout.poolBytes() + " 72"), host, layout, 72, 256);
+      }
     }
     System.out.print(table);
     return table.toString();
@@ -542,15 +547,13 @@ final class DeviceProof {
   }
 
   /** What a load of few and of many blocks takes from the request to the drain, beside one copy of the same bytes. */
-  private void latencies(StringBuilder table, String memory, MemorySegment host) {
-    table.append("| load of | way | until enqueued us | until drained us | one copy us |\n"
-        + "|---|---|---:|---:|---:|\n");
-    PoolLayout layout = layerMajor(64 << 10, 36, POOL_BYTES);
+  private void latencies(StringBuilder table, String memory, MemorySegment host, PoolLayout layout, int allocations,
+      int many) {
     for (String way : List.of("direct", "kernel")) {
       try (CudaDevice device = device(Map.of("loads", way))) {
         HostRegion region = pinned(device, host);
         try (EnginePages pages = device.open(memory, layout)) {
-          for (int blocks : new int[] {1, 512}) {
+          for (int blocks : new int[] {1, many}) {
             int[] ids = shuffled(new Random(2), layout.pages(), blocks);
             MemorySegment[] shards = new MemorySegment[blocks];
             Arrays.setAll(shards, i -> host.asSlice((long) i * layout.shardBytes(), layout.shardBytes()));
@@ -567,8 +570,9 @@ final class DeviceProof {
             Arrays.sort(drained);
             double bytes = (double) blocks * layout.shardBytes();
             double rate = bare(host, Math.min((long) bytes, 128 * MIB))[1];
-            table.append(String.format("| %d block%s of 2.25 MiB | %s | %.0f | %.0f | %.0f |%n", blocks,
-                blocks == 1 ? "" : "s", way, enqueued[20], drained[20], bytes / rate / 1e3));
+            table.append(String.format("| %d block%s of %d pieces | %d | %s | %.0f | %.0f | %.0f |%n", blocks,
+                blocks == 1 ? "" : "s", layout.layers(), allocations, way, enqueued[20], drained[20],
+                bytes / rate / 1e3));
           }
         }
         region.close();
