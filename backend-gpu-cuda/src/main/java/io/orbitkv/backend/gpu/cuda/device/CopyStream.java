@@ -3,9 +3,7 @@ package io.orbitkv.backend.gpu.cuda.device;
 import io.orbitkv.backend.gpu.cuda.driver.CopyList;
 import io.orbitkv.backend.gpu.cuda.driver.Gpu;
 
-/**
- * A stream whose copies go one way, and the list that they are collected in. Used by one thread at a time.
- */
+/** A stream whose copies go one way, and the list that they are collected in. Used by one thread at a time. */
 final class CopyStream implements AutoCloseable {
 
   /** As many as the driver takes at once: the GPU copies them while the next are collected. */
@@ -41,7 +39,7 @@ final class CopyStream implements AutoCloseable {
    * Enqueues a band of some blocks. Part of it may be enqueued if it throws.
    *
    * <p>Block by block: what is next to each other in host memory is copied one behind the other. Layer by layer, pieces of 32
-   * KiB went in at 45 GB/s and out at 42 on an H200, so at 54 and 52.
+   * KiB came in at 45 GB/s and went out at 42 on an H200, in this order at 54 and 52.
    */
   void copy(Band band, BlockCopies blocks, int from, int to) {
     // Of a call that threw, some may be left.

@@ -450,6 +450,24 @@ class CudaDeviceTest {
   }
 
   @Test
+  void aShardLargerThanAllRoomForSaves_isSaved() {
+    reopen(Map.of("save-portion", "1MiB", "save-portions", "1"));
+    PoolLayout layout = PoolLayout.of(new PageLayout(3, 2, 512 << 10, 1 << 20, 512 << 10));
+    MemorySegment large = arena.allocate(layout.poolBytes(), 16);
+    large.fill((byte) 9);
+    MemorySegment shard = host.asSlice(0, layout.shardBytes());
+    try (EnginePages pages = device.open(driver.export(false, large), layout)) {
+      for (int page = 0; page < 2; page++) {
+        shard.fill((byte) 0);
+        Transfer save = device.save(pages, new int[] {page}, new MemorySegment[] {shard});
+        save.awaitDrained();
+        assertThat(save.failure()).isEmpty();
+        assertThat(shard.get(ValueLayout.JAVA_BYTE, layout.shardBytes() - 1L)).isEqualTo((byte) 9);
+      }
+    }
+  }
+
+  @Test
   void manyPieces_areAskedForByTwoThreads_andOneTransfer() {
     int layers = 100;
     PoolLayout layout = new PoolLayout(IntStream.range(0, layers)
