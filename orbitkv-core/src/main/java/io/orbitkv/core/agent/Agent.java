@@ -1,5 +1,6 @@
 package io.orbitkv.core.agent;
 
+import io.orbitkv.core.wire.Dialogue;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -26,7 +27,7 @@ public final class Agent implements AutoCloseable {
   private final FaultLog faults = new FaultLog(LOG, System::nanoTime);
   private final Object lock = new Object();
   private final Thread thread;
-  private AgentConnection serving;
+  private Dialogue<AgentRequest, AgentReply> serving;
   private boolean closing;
 
   private Agent(AgentOptions options, Duration openLimit) {
@@ -64,10 +65,10 @@ public final class Agent implements AutoCloseable {
 
   private void serve() {
     while (true) {
-      AgentConnection connection;
+      Dialogue<AgentRequest, AgentReply> connection;
       try {
         SocketChannel accepted = socket.accept();
-        connection = new AgentConnection(accepted);
+        connection = new Dialogue<>(accepted, new AgentGrammar());
       } catch (IOException e) {
         if (!isClosing()) {
           LOG.log(Level.ERROR, "socket " + socket.path() + " accepts no connection any more: " + e);
@@ -88,7 +89,7 @@ public final class Agent implements AutoCloseable {
   }
 
   /** Returns whether the connection is to be served; one that comes while the agent closes is closed. */
-  private boolean begin(AgentConnection connection) {
+  private boolean begin(Dialogue<AgentRequest, AgentReply> connection) {
     synchronized (lock) {
       if (!closing) {
         serving = connection;
@@ -105,7 +106,7 @@ public final class Agent implements AutoCloseable {
    */
   @Override
   public void close() {
-    AgentConnection served;
+    Dialogue<AgentRequest, AgentReply> served;
     synchronized (lock) {
       closing = true;
       served = serving;
@@ -128,7 +129,7 @@ public final class Agent implements AutoCloseable {
     }
   }
 
-  private void close(AgentConnection connection) {
+  private void close(Dialogue<AgentRequest, AgentReply> connection) {
     try {
       connection.close();
     } catch (IOException e) {

@@ -4,9 +4,11 @@ import io.orbitkv.api.Namespace;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.spi.PoolLayout;
+import io.orbitkv.core.wire.Dialogue;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply.Standing;
 import io.orbitkv.core.wire.Software;
+import io.orbitkv.core.wire.UnixSocket;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -49,7 +51,7 @@ public final class AgentClient implements AutoCloseable {
   /** Transfers that were under way when a connection broke. */
   private final List<AgentTransfer> doubtful = new ArrayList<>();
   private final List<AgentTransfer.Report> settled = new ArrayList<>();
-  private AgentConnection connection;
+  private Dialogue<AgentRequest, AgentReply> connection;
   /** Whose connection it is, or was when it broke. */
   private Optional<ProcessHandle> agent = Optional.empty();
   private long pauseNanos = FIRST_PAUSE_NANOS;
@@ -230,7 +232,7 @@ public final class AgentClient implements AutoCloseable {
       return false;
     }
     try {
-      connection = AgentConnection.to(socket, deadline);
+      connection = new Dialogue<>(UnixSocket.connect(socket, deadline), new AgentGrammar());
       AgentReply.Welcome welcome = expect(AgentReply.Welcome.class, connection.call(
           new AgentRequest.Hello(AgentProtocol.VERSION, Software.name(), Protocol.probe()), deadline));
       // It welcomes when all that it copied for earlier connections is drained, and no other agent can have copies under

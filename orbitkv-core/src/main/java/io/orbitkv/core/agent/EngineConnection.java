@@ -19,6 +19,7 @@ import io.orbitkv.api.UnavailableException;
 import io.orbitkv.api.spi.EnginePages;
 import io.orbitkv.api.spi.PoolLayout;
 import io.orbitkv.core.client.Membership;
+import io.orbitkv.core.wire.Dialogue;
 import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
@@ -46,7 +47,7 @@ final class EngineConnection {
 
   private final AgentOptions options;
   private final Duration openLimit;
-  private final AgentConnection connection;
+  private final Dialogue<AgentRequest, AgentReply> connection;
   private final FaultLog faults;
   private final TransferTable transfers;
   private final Map<Long, Ticket> tickets = new HashMap<>();
@@ -60,7 +61,8 @@ final class EngineConnection {
   /**
    * @param openLimit how long the engine may wait with each request until it is open
    */
-  EngineConnection(AgentOptions options, Duration openLimit, AgentConnection connection, FaultLog faults) {
+  EngineConnection(AgentOptions options, Duration openLimit, Dialogue<AgentRequest, AgentReply> connection,
+      FaultLog faults) {
     this.options = options;
     this.openLimit = openLimit;
     this.connection = connection;
@@ -74,7 +76,7 @@ final class EngineConnection {
       boolean asked = converse();
       end();
       if (asked) {
-        connection.send(new AgentReply.Done());
+        connection.answer(new AgentReply.Done());
       }
     } catch (IOException e) {
       // It has gone: nobody waits for the answer.
@@ -98,7 +100,7 @@ final class EngineConnection {
         } catch (RefusedException e) {
           reply = refusal(e);
         }
-        connection.send(reply);
+        connection.answer(reply);
       }
     } catch (MalformedException e) {
       faults.fault("an engine's connection is closed, since what it sent is no message", e);

@@ -6,8 +6,10 @@ import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.api.spi.PageLayout;
 import io.orbitkv.api.spi.PoolLayout;
+import io.orbitkv.core.wire.Dialogue;
 import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
+import io.orbitkv.core.wire.UnixSocket;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -36,12 +38,12 @@ final class FakeEngine implements AutoCloseable {
       new PageLayout(0, 3, PAGES, 96, 96 * PAGES, 96),
       new PageLayout(3 * 96 * PAGES, 2, PAGES, 40, 40, 80)));
 
-  private final AgentConnection connection;
+  private final Dialogue<AgentRequest, AgentReply> connection;
   private final Path file;
   private final Arena arena = Arena.ofShared();
   private final MemorySegment pool;
 
-  private FakeEngine(AgentConnection connection, Path folder) throws IOException {
+  private FakeEngine(Dialogue<AgentRequest, AgentReply> connection, Path folder) throws IOException {
     this.connection = connection;
     this.file = Files.createTempFile(folder, "pool", "");
     try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
@@ -51,7 +53,7 @@ final class FakeEngine implements AutoCloseable {
 
   /** Connects, and says nothing yet. */
   static FakeEngine connect(Agent agent, Path folder) throws IOException {
-    return new FakeEngine(AgentConnection.to(agent.socket(), LIMIT), folder);
+    return new FakeEngine(new Dialogue<>(UnixSocket.connect(agent.socket(), LIMIT), new AgentGrammar()), folder);
   }
 
   /** Connects and opens. */

@@ -1,7 +1,5 @@
 package io.orbitkv.adapter.sglang.protocol;
 
-import io.orbitkv.core.wire.Protocol;
-
 /** The numbers that the adapter and the linkers agree on. */
 public final class LinkerProtocol {
 
@@ -10,9 +8,6 @@ public final class LinkerProtocol {
 
   /** The release of SGLang whose contract this adapter translates. Another one is refused. */
   public static final String ENGINE_VERSION = "0.5.22";
-
-  /** Most bytes of a frame's body. */
-  public static final int MAX_FRAME_BYTES = Protocol.MAX_FRAME_BYTES;
 
   private LinkerProtocol() {}
 }

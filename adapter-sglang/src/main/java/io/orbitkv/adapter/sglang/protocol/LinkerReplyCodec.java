@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** The fields of each {@link LinkerReply} on the wire, in order. A tag is its record's place, from 1. */
-public final class LinkerReplyCodec {
+final class LinkerReplyCodec {
 
   private static final Reply.Refusal[] REFUSALS = Reply.Refusal.values();
   private static final LinkerReply.Standing[] STANDINGS = LinkerReply.Standing.values();
@@ -21,7 +21,7 @@ public final class LinkerReplyCodec {
   private LinkerReplyCodec() {}
 
   /** Writes a reply. */
-  public static void write(LinkerReply reply, PackWriter out) {
+  static void write(LinkerReply reply, PackWriter out) {
     switch (reply) {
       case LinkerReply.Welcome welcome -> {
         out.message(1, 3);
@@ -69,7 +69,7 @@ public final class LinkerReplyCodec {
   }
 
   /** Reads a reply. */
-  public static LinkerReply read(PackReader in) throws MalformedException {
+  static LinkerReply read(PackReader in) throws MalformedException {
     int tag = in.tag();
     LinkerReply reply = switch (tag) {
       case 1 -> {

@@ -11,12 +11,12 @@ import java.util.List;
 import java.util.Optional;
 
 /** The fields of each {@link LinkerRequest} on the wire, in order. A tag is its record's place, from 1. */
-public final class LinkerRequestCodec {
+final class LinkerRequestCodec {
 
   private LinkerRequestCodec() {}
 
   /** Writes a request. */
-  public static void write(LinkerRequest request, PackWriter out) {
+  static void write(LinkerRequest request, PackWriter out) {
     switch (request) {
       case LinkerRequest.Hello hello -> {
         out.message(1, 4);
@@ -70,7 +70,7 @@ public final class LinkerRequestCodec {
   }
 
   /** Reads a request. */
-  public static LinkerRequest read(PackReader in) throws MalformedException {
+  static LinkerRequest read(PackReader in) throws MalformedException {
     int tag = in.tag();
     LinkerRequest request = switch (tag) {
       case 1 -> {

@@ -1,6 +1,5 @@
 package io.orbitkv.adapter.sglang.serve;
 
-import io.orbitkv.adapter.sglang.protocol.LinkerConnection;
 import io.orbitkv.adapter.sglang.protocol.LinkerProtocol;
 import io.orbitkv.adapter.sglang.protocol.LinkerReply;
 import io.orbitkv.adapter.sglang.protocol.LinkerRequest;
@@ -16,6 +15,7 @@ import io.orbitkv.core.adapter.ServedRelease;
 import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.identity.EngineStatement;
 import io.orbitkv.core.identity.Identities;
+import io.orbitkv.core.wire.Dialogue;
 import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
@@ -34,12 +34,12 @@ final class Conversation implements Conversations.Conversation {
   private static final Duration ATTACH_LIMIT = Duration.ofMillis(20);
 
   private final SglangEndpoint endpoint;
-  private final LinkerConnection connection;
+  private final Dialogue<LinkerRequest, LinkerReply> connection;
   private String engineVersion;
   private LinkerRequest.Attach attached;
   private Instance instance;
 
-  Conversation(SglangEndpoint endpoint, LinkerConnection connection) {
+  Conversation(SglangEndpoint endpoint, Dialogue<LinkerRequest, LinkerReply> connection) {
     this.endpoint = endpoint;
     this.connection = connection;
   }
@@ -49,12 +49,14 @@ final class Conversation implements Conversations.Conversation {
   public void serve() {
     try {
       while (true) {
-        connection.send(answer(connection.receive()));
+        connection.answer(answer(connection.receive()));
       }
     } catch (MalformedException e) {
       endpoint.faults().fault("a rank's connection is closed, since what it sent is no message", e);
     } catch (IOException e) {
       // It left, or the adapter is being closed.
+    } catch (RefusedException e) {
+      endpoint.faults().fault("a rank's connection is closed, since an answer is too long", e);
     } finally {
       if (instance != null) {
         instance.requests().left(attached.rank());

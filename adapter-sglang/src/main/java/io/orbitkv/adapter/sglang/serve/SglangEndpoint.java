@@ -1,12 +1,13 @@
 package io.orbitkv.adapter.sglang.serve;
 
-import io.orbitkv.adapter.sglang.protocol.LinkerConnection;
+import io.orbitkv.adapter.sglang.protocol.LinkerGrammar;
 import io.orbitkv.core.adapter.Conversations;
 import io.orbitkv.core.agent.AdapterOptions;
 import io.orbitkv.core.agent.FaultLog;
 import io.orbitkv.core.agent.SchedulerEndpoint;
 import io.orbitkv.core.identity.Identities;
 import io.orbitkv.core.lookup.CacheThread;
+import io.orbitkv.core.wire.Dialogue;
 import java.lang.System.Logger;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
@@ -51,7 +52,7 @@ public final class SglangEndpoint implements SchedulerEndpoint {
   }
 
   private Conversations.Conversation conversation(SocketChannel accepted) {
-    return new Conversation(this, new LinkerConnection(accepted));
+    return new Conversation(this, new Dialogue<>(accepted, new LinkerGrammar()));
   }
 
   /** Returns the instance that a rank states, and makes it if it is another than before. */

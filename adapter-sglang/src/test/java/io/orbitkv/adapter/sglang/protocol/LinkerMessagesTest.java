@@ -46,7 +46,7 @@ class LinkerMessagesTest {
     UnixDomainSocketAddress address = UnixDomainSocketAddress.of(folder.resolve("socket"));
     try (ServerSocketChannel listening = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
       listening.bind(address);
-      frames = new Frames(SocketChannel.open(address), LinkerProtocol.MAX_FRAME_BYTES);
+      frames = new Frames(SocketChannel.open(address), new LinkerGrammar().maxFrameBytes());
       other = listening.accept();
     }
   }

@@ -2,7 +2,7 @@ package io.orbitkv.adapter.sglang.serve;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.orbitkv.adapter.sglang.protocol.LinkerConnection;
+import io.orbitkv.adapter.sglang.protocol.LinkerGrammar;
 import io.orbitkv.adapter.sglang.protocol.LinkerProtocol;
 import io.orbitkv.adapter.sglang.protocol.LinkerReply;
 import io.orbitkv.adapter.sglang.protocol.LinkerReply.Matched;
@@ -25,7 +25,9 @@ import io.orbitkv.core.client.ManagerClient;
 import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.identity.EngineStatement.Fact;
 import io.orbitkv.core.manager.Manager;
+import io.orbitkv.core.wire.Dialogue;
 import io.orbitkv.core.wire.Protocol;
+import io.orbitkv.core.wire.UnixSocket;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -78,7 +80,7 @@ class SglangEndpointTest {
     link = new ManagerLink(manager.socket());
     endpoint = Backends.installed().adapter("sglang")
         .open(new AdapterOptions(folder.resolve("run/scheduler.sock"), link, folder.resolve("state")));
-    try (LinkerConnection linker = greeted()) {
+    try (Dialogue<LinkerRequest, LinkerReply> linker = greeted()) {
       namespace = namespace(linker, identify("bfloat16"));
     }
   }
@@ -109,17 +111,23 @@ class SglangEndpointTest {
     return new LinkerRequest.Identify("", Optional.of(Digest.ZERO), List.of(), facts);
   }
 
-  private static LinkerReply call(LinkerConnection linker, LinkerRequest request) throws IOException {
+  private static LinkerReply call(Dialogue<LinkerRequest, LinkerReply> linker, LinkerRequest request)
+      throws IOException {
     return linker.call(request, LIMIT);
   }
 
-  private LinkerConnection greeted() throws IOException {
-    LinkerConnection linker = LinkerConnection.to(endpoint.socket());
+  private Dialogue<LinkerRequest, LinkerReply> connected() throws IOException {
+    return new Dialogue<>(UnixSocket.connect(endpoint.socket(), LIMIT), new LinkerGrammar());
+  }
+
+  private Dialogue<LinkerRequest, LinkerReply> greeted() throws IOException {
+    Dialogue<LinkerRequest, LinkerReply> linker = connected();
     assertThat(call(linker, hello("0.5.22"))).isInstanceOf(LinkerReply.Welcome.class);
     return linker;
   }
 
-  private static Digest namespace(LinkerConnection linker, LinkerRequest.Identify identify) throws IOException {
+  private static Digest namespace(Dialogue<LinkerRequest, LinkerReply> linker, LinkerRequest.Identify identify)
+      throws IOException {
     LinkerReply reply = call(linker, identify);
     while (reply instanceof LinkerReply.Identifying) {
       reply = call(linker, identify);
@@ -138,12 +146,12 @@ class SglangEndpointTest {
         PENDING_MILLIS, 3, "engine/window", Optional.of(WINDOW_NAMESPACE), SHARD_BYTES);
   }
 
-  private LinkerConnection linker(int rank) throws IOException {
+  private Dialogue<LinkerRequest, LinkerReply> linker(int rank) throws IOException {
     return linker(attach(rank));
   }
 
-  private LinkerConnection linker(LinkerRequest.Attach attach) throws IOException {
-    LinkerConnection linker = greeted();
+  private Dialogue<LinkerRequest, LinkerReply> linker(LinkerRequest.Attach attach) throws IOException {
+    Dialogue<LinkerRequest, LinkerReply> linker = greeted();
     while (!call(linker, attach).equals(new LinkerReply.Attached(true))) {
       Thread.onSpinWait();
     }
@@ -191,7 +199,8 @@ class SglangEndpointTest {
     }
   }
 
-  private static Matched look(LinkerConnection linker, String request, int own, PrefixChain chain) throws IOException {
+  private static Matched look(Dialogue<LinkerRequest, LinkerReply> linker, String request, int own, PrefixChain chain)
+      throws IOException {
     Matched matched;
     do {
       matched = (Matched) call(
@@ -200,17 +209,18 @@ class SglangEndpointTest {
     return matched;
   }
 
-  private static String refusal(LinkerConnection linker, LinkerRequest request) throws IOException {
+  private static String refusal(Dialogue<LinkerRequest, LinkerReply> linker, LinkerRequest request) throws IOException {
     return ((LinkerReply.Refused) call(linker, request)).message();
   }
 
-  private static long counter(LinkerConnection linker, String name) throws IOException {
+  private static long counter(Dialogue<LinkerRequest, LinkerReply> linker, String name) throws IOException {
     return ((LinkerReply.Counted) call(linker, new LinkerRequest.Counters())).values().get(name);
   }
 
   @Test
   void bothRanksLoadByOneLease() throws IOException {
-    try (LinkerConnection first = linker(0); LinkerConnection second = linker(1)) {
+    try (Dialogue<LinkerRequest, LinkerReply> first = linker(0);
+        Dialogue<LinkerRequest, LinkerReply> second = linker(1)) {
       startWorkers();
       save(chain(1, 5));
       Matched matched = look(first, "a", 1, chain(1, 7));
@@ -231,7 +241,8 @@ class SglangEndpointTest {
 
   @Test
   void hitOfAModelWithAWindow_endsWhereItsWindowIsStored() throws IOException {
-    try (LinkerConnection first = linker(attachWithWindow(0)); LinkerConnection second = linker(attachWithWindow(1))) {
+    try (Dialogue<LinkerRequest, LinkerReply> first = linker(attachWithWindow(0));
+        Dialogue<LinkerRequest, LinkerReply> second = linker(attachWithWindow(1))) {
       startWorkers();
       startWorkers("engine/window", WINDOW_NAMESPACE, windowWorkers);
       PrefixChain chain = chain(1, 8);
@@ -260,8 +271,8 @@ class SglangEndpointTest {
 
   @Test
   void rankWhoseConnectionBreaks_holdsNothing() throws IOException {
-    try (LinkerConnection first = linker(0)) {
-      LinkerConnection second = linker(1);
+    try (Dialogue<LinkerRequest, LinkerReply> first = linker(0)) {
+      Dialogue<LinkerRequest, LinkerReply> second = linker(1);
       startWorkers();
       save(chain(1, 5));
       look(second, "a", 0, chain(1, 5));
@@ -275,7 +286,7 @@ class SglangEndpointTest {
 
   @Test
   void factThatDiffers_isAnotherNamespace() throws IOException {
-    try (LinkerConnection linker = greeted()) {
+    try (Dialogue<LinkerRequest, LinkerReply> linker = greeted()) {
       assertThat(namespace(linker, identify("float8_e4m3fn"))).isNotEqualTo(namespace);
       assertThat(namespace(linker, identify("bfloat16"))).isEqualTo(namespace);
     }
@@ -283,7 +294,7 @@ class SglangEndpointTest {
 
   @Test
   void whatIsNotServed_isRefused() throws IOException {
-    try (LinkerConnection linker = LinkerConnection.to(endpoint.socket())) {
+    try (Dialogue<LinkerRequest, LinkerReply> linker = connected()) {
       assertThat(refusal(linker, identify("bfloat16"))).contains("Identify came out of order");
       assertThat(refusal(linker, hello("0.5.21"))).startsWith("SGLang is 0.5.21, and ");
       assertThat(refusal(linker, new LinkerRequest.Hello(2, "newer linker", "0.5.22", Protocol.probe())))
@@ -306,7 +317,7 @@ class SglangEndpointTest {
 
   @Test
   void withoutAManager_thereIsNothing() throws IOException {
-    try (LinkerConnection first = linker(0)) {
+    try (Dialogue<LinkerRequest, LinkerReply> first = linker(0)) {
       startWorkers();
       save(chain(1, 5));
       manager.close();

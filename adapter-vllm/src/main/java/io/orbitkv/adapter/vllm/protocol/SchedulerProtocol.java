@@ -1,7 +1,5 @@
 package io.orbitkv.adapter.vllm.protocol;
 
-import io.orbitkv.core.wire.Protocol;
-
 /** The numbers that the adapter and the connector agree on. */
 public final class SchedulerProtocol {
 
@@ -10,9 +8,6 @@ public final class SchedulerProtocol {
 
   /** The release of vLLM whose contract this adapter translates. Another one is refused. */
   public static final String ENGINE_VERSION = "0.31.0";
-
-  /** Most bytes of a frame's body. */
-  public static final int MAX_FRAME_BYTES = Protocol.MAX_FRAME_BYTES;
 
   private SchedulerProtocol() {}
 }

@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** The fields of each {@link SchedulerReply} on the wire, in order. A tag is its record's place, from 1. */
-public final class SchedulerReplyCodec {
+final class SchedulerReplyCodec {
 
   private static final Reply.Refusal[] REFUSALS = Reply.Refusal.values();
   private static final SchedulerReply.Standing[] STANDINGS = SchedulerReply.Standing.values();
@@ -21,7 +21,7 @@ public final class SchedulerReplyCodec {
   private SchedulerReplyCodec() {}
 
   /** Writes a reply. */
-  public static void write(SchedulerReply reply, PackWriter out) {
+  static void write(SchedulerReply reply, PackWriter out) {
     switch (reply) {
       case SchedulerReply.Welcome welcome -> {
         out.message(1, 3);
@@ -97,7 +97,7 @@ public final class SchedulerReplyCodec {
   }
 
   /** Reads a reply. */
-  public static SchedulerReply read(PackReader in) throws MalformedException {
+  static SchedulerReply read(PackReader in) throws MalformedException {
     int tag = in.tag();
     SchedulerReply reply = switch (tag) {
       case 1 -> {

@@ -12,12 +12,12 @@ import java.util.Optional;
 import java.util.function.Consumer;
 
 /** The fields of each {@link SchedulerRequest} on the wire, in order. A tag is its record's place, from 1. */
-public final class SchedulerRequestCodec {
+final class SchedulerRequestCodec {
 
   private SchedulerRequestCodec() {}
 
   /** Writes a request. */
-  public static void write(SchedulerRequest request, PackWriter out) {
+  static void write(SchedulerRequest request, PackWriter out) {
     switch (request) {
       case SchedulerRequest.Hello hello -> {
         out.message(1, 4);
@@ -101,7 +101,7 @@ public final class SchedulerRequestCodec {
   }
 
   /** Reads a request. */
-  public static SchedulerRequest read(PackReader in) throws MalformedException {
+  static SchedulerRequest read(PackReader in) throws MalformedException {
     int tag = in.tag();
     SchedulerRequest request = switch (tag) {
       case 1 -> {

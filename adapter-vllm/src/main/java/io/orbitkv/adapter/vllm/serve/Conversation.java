@@ -1,6 +1,5 @@
 package io.orbitkv.adapter.vllm.serve;
 
-import io.orbitkv.adapter.vllm.protocol.SchedulerConnection;
 import io.orbitkv.adapter.vllm.protocol.SchedulerProtocol;
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
@@ -20,6 +19,7 @@ import io.orbitkv.core.identity.EngineStatement;
 import io.orbitkv.core.identity.Identities;
 import io.orbitkv.core.lookup.SessionDepartures;
 import io.orbitkv.core.lookup.SessionQuestions;
+import io.orbitkv.core.wire.Dialogue;
 import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
@@ -42,13 +42,13 @@ final class Conversation implements Conversations.Conversation {
   private static final Duration ATTACH_LIMIT = Duration.ofMillis(20);
 
   private final VllmEndpoint endpoint;
-  private final SchedulerConnection connection;
+  private final Dialogue<SchedulerRequest, SchedulerReply> connection;
   private String engineVersion;
   private SchedulerRequest.Attach attached;
   private SchedulerAttachment attachment;
   private Requests requests;
 
-  Conversation(VllmEndpoint endpoint, SchedulerConnection connection) {
+  Conversation(VllmEndpoint endpoint, Dialogue<SchedulerRequest, SchedulerReply> connection) {
     this.endpoint = endpoint;
     this.connection = connection;
   }
@@ -58,7 +58,7 @@ final class Conversation implements Conversations.Conversation {
   public void serve() {
     try {
       while (true) {
-        connection.send(answer(connection.receive()));
+        connection.answer(answer(connection.receive()));
       }
     } catch (MalformedException e) {
       endpoint.faults().fault("a scheduler's connection is closed, since what it sent is no message", e);

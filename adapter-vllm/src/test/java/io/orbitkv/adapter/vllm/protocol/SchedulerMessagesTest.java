@@ -46,7 +46,7 @@ class SchedulerMessagesTest {
     UnixDomainSocketAddress address = UnixDomainSocketAddress.of(folder.resolve("socket"));
     try (ServerSocketChannel listening = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
       listening.bind(address);
-      frames = new Frames(SocketChannel.open(address), SchedulerProtocol.MAX_FRAME_BYTES);
+      frames = new Frames(SocketChannel.open(address), new SchedulerGrammar().maxFrameBytes());
       other = listening.accept();
     }
   }

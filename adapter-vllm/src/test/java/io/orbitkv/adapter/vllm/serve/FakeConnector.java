@@ -2,14 +2,16 @@ package io.orbitkv.adapter.vllm.serve;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.orbitkv.adapter.vllm.protocol.SchedulerConnection;
+import io.orbitkv.adapter.vllm.protocol.SchedulerGrammar;
 import io.orbitkv.adapter.vllm.protocol.SchedulerProtocol;
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.PrefixChain;
 import io.orbitkv.core.identity.EngineStatement.Fact;
+import io.orbitkv.core.wire.Dialogue;
 import io.orbitkv.core.wire.Protocol;
+import io.orbitkv.core.wire.UnixSocket;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -25,10 +27,10 @@ final class FakeConnector implements AutoCloseable {
   static final Duration LIMIT = Duration.ofSeconds(20);
   static final PrefixChain NO_HASHES = PrefixChain.ofTokens(new int[0], 1);
 
-  private final SchedulerConnection connection;
+  private final Dialogue<SchedulerRequest, SchedulerReply> connection;
 
   FakeConnector(Path socket) throws IOException {
-    connection = SchedulerConnection.to(socket);
+    connection = new Dialogue<>(UnixSocket.connect(socket, LIMIT), new SchedulerGrammar());
   }
 
   static FakeConnector greeted(Path socket) throws IOException {
