@@ -68,7 +68,7 @@ public final class Agent implements AutoCloseable {
       Dialogue<AgentRequest, AgentReply> connection;
       try {
         SocketChannel accepted = socket.accept();
-        connection = new Dialogue<>(accepted, new AgentGrammar());
+        connection = AgentProtocol.dialogue(accepted);
       } catch (IOException e) {
         if (!isClosing()) {
           LOG.log(Level.ERROR, "socket " + socket.path() + " accepts no connection any more: " + e);

@@ -232,7 +232,7 @@ public final class AgentClient implements AutoCloseable {
       return false;
     }
     try {
-      connection = new Dialogue<>(UnixSocket.connect(socket, deadline), new AgentGrammar());
+      connection = AgentProtocol.dialogue(UnixSocket.connect(socket, deadline));
       AgentReply.Welcome welcome = expect(AgentReply.Welcome.class, connection.call(
           new AgentRequest.Hello(AgentProtocol.VERSION, Software.name(), Protocol.probe()), deadline));
       // It welcomes when all that it copied for earlier connections is drained, and no other agent can have copies under

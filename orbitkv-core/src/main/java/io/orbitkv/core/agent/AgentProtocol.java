@@ -1,10 +1,12 @@
 package io.orbitkv.core.agent;
 
 import io.orbitkv.api.PrefixChain;
+import io.orbitkv.core.wire.Dialogue;
 import io.orbitkv.core.wire.Protocol;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 
-/** The numbers that an agent and its engine agree on. */
+/** What an agent and its engine agree on. */
 final class AgentProtocol {
 
   /** This version. Another one is refused. */
@@ -35,4 +37,10 @@ final class AgentProtocol {
   static final Duration OPEN_LIMIT = Duration.ofSeconds(5);
 
   private AgentProtocol() {}
+
+  /** Takes over a channel, connected and blocking, at either end. */
+  static Dialogue<AgentRequest, AgentReply> dialogue(SocketChannel channel) {
+    return new Dialogue<>(channel, MAX_FRAME_BYTES, AgentRequestCodec::write, AgentRequestCodec::read,
+        AgentReplyCodec::write, AgentReplyCodec::read);
+  }
 }

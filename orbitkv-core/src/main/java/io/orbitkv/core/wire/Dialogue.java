@@ -17,18 +17,57 @@ import java.time.Duration;
  */
 public final class Dialogue<Q, A> implements AutoCloseable {
 
+  /**
+   * How messages are written.
+   *
+   * @param <M> messages
+   */
+  @FunctionalInterface
+  public interface Writing<M> {
+
+    /** Writes a message. */
+    void write(M message, PackWriter out);
+  }
+
+  /**
+   * How messages are read.
+   *
+   * @param <M> messages
+   */
+  @FunctionalInterface
+  public interface Reading<M> {
+
+    /**
+     * Reads a message.
+     *
+     * @throws MalformedException if it is none of the protocol
+     */
+    M read(PackReader in) throws MalformedException;
+  }
+
   private final Frames frames;
-  private final Grammar<Q, A> grammar;
+  private final Writing<Q> writeRequest;
+  private final Reading<Q> readRequest;
+  private final Writing<A> writeReply;
+  private final Reading<A> readReply;
 
   /**
    * Takes over a channel.
    *
    * @param channel connected and blocking; closed with this
-   * @param grammar how what is said on it is written
+   * @param maxFrameBytes most bytes of a message, either way
+   * @param writeRequest how a request is written
+   * @param readRequest how one is read
+   * @param writeReply how a reply is written
+   * @param readReply how one is read
    */
-  public Dialogue(SocketChannel channel, Grammar<Q, A> grammar) {
-    this.frames = new Frames(channel, grammar.maxFrameBytes());
-    this.grammar = grammar;
+  public Dialogue(SocketChannel channel, int maxFrameBytes, Writing<Q> writeRequest, Reading<Q> readRequest,
+      Writing<A> writeReply, Reading<A> readReply) {
+    this.frames = new Frames(channel, maxFrameBytes);
+    this.writeRequest = writeRequest;
+    this.readRequest = readRequest;
+    this.writeReply = writeReply;
+    this.readReply = readReply;
   }
 
   /**
@@ -38,13 +77,13 @@ public final class Dialogue<Q, A> implements AutoCloseable {
    * @throws java.net.SocketTimeoutException if the limit has passed; the connection is closed
    */
   public A call(Q request, Duration limit) throws IOException {
-    grammar.writeRequest(request, frames.begin());
-    return grammar.readReply(frames.exchange(limit));
+    writeRequest.write(request, frames.begin());
+    return readReply.read(frames.exchange(limit));
   }
 
   /** Waits for a request. */
   public Q receive() throws IOException {
-    return grammar.readRequest(frames.receive());
+    return readRequest.read(frames.receive());
   }
 
   /**
@@ -53,7 +92,7 @@ public final class Dialogue<Q, A> implements AutoCloseable {
    * @throws java.net.SocketTimeoutException if the limit has passed; the connection is closed
    */
   public Q receive(Duration limit) throws IOException {
-    return grammar.readRequest(frames.receive(limit));
+    return readRequest.read(frames.receive(limit));
   }
 
   /** From now on it waits as long as it takes. */
@@ -63,7 +102,7 @@ public final class Dialogue<Q, A> implements AutoCloseable {
 
   /** Answers the request that was received. */
   public void answer(A reply) throws IOException {
-    grammar.writeReply(reply, frames.begin());
+    writeReply.write(reply, frames.begin());
     frames.send();
   }
 

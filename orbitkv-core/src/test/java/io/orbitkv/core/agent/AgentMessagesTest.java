@@ -49,7 +49,7 @@ class AgentMessagesTest {
     UnixDomainSocketAddress address = UnixDomainSocketAddress.of(folder.resolve("socket"));
     try (ServerSocketChannel listening = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
       listening.bind(address);
-      frames = new Frames(SocketChannel.open(address), new AgentGrammar().maxFrameBytes());
+      frames = new Frames(SocketChannel.open(address), AgentProtocol.MAX_FRAME_BYTES);
       other = listening.accept();
     }
   }

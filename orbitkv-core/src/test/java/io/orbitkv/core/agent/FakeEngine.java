@@ -53,7 +53,7 @@ final class FakeEngine implements AutoCloseable {
 
   /** Connects, and says nothing yet. */
   static FakeEngine connect(Agent agent, Path folder) throws IOException {
-    return new FakeEngine(new Dialogue<>(UnixSocket.connect(agent.socket(), LIMIT), new AgentGrammar()), folder);
+    return new FakeEngine(AgentProtocol.dialogue(UnixSocket.connect(agent.socket(), LIMIT)), folder);
   }
 
   /** Connects and opens. */

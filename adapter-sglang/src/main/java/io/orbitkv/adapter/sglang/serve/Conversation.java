@@ -6,20 +6,17 @@ import io.orbitkv.adapter.sglang.protocol.LinkerRequest;
 import io.orbitkv.adapter.sglang.request.SlidingWindow;
 import io.orbitkv.api.Digest;
 import io.orbitkv.api.Namespace;
-import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.SessionSpec;
 import io.orbitkv.api.ShardLayout;
 import io.orbitkv.core.adapter.Conversations;
+import io.orbitkv.core.adapter.ServedDialogue;
 import io.orbitkv.core.adapter.ServedRelease;
 import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.identity.EngineStatement;
 import io.orbitkv.core.identity.Identities;
 import io.orbitkv.core.wire.Dialogue;
-import io.orbitkv.core.wire.MalformedException;
-import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -34,29 +31,21 @@ final class Conversation implements Conversations.Conversation {
   private static final Duration ATTACH_LIMIT = Duration.ofMillis(20);
 
   private final SglangEndpoint endpoint;
-  private final Dialogue<LinkerRequest, LinkerReply> connection;
+  private final ServedDialogue<LinkerRequest, LinkerReply> connection;
   private String engineVersion;
   private LinkerRequest.Attach attached;
   private Instance instance;
 
   Conversation(SglangEndpoint endpoint, Dialogue<LinkerRequest, LinkerReply> connection) {
     this.endpoint = endpoint;
-    this.connection = connection;
+    this.connection = new ServedDialogue<>(connection, "a rank's", endpoint.faults(), LinkerReply.Refused::new);
   }
 
   /** Carries out requests until the other side leaves; then gives up what is held for it alone. */
   @Override
   public void serve() {
     try {
-      while (true) {
-        connection.answer(answer(connection.receive()));
-      }
-    } catch (MalformedException e) {
-      endpoint.faults().fault("a rank's connection is closed, since what it sent is no message", e);
-    } catch (IOException e) {
-      // It left, or the adapter is being closed.
-    } catch (RefusedException e) {
-      endpoint.faults().fault("a rank's connection is closed, since an answer is too long", e);
+      connection.serve(this::answer);
     } finally {
       if (instance != null) {
         instance.requests().left(attached.rank());
@@ -66,29 +55,17 @@ final class Conversation implements Conversations.Conversation {
   }
 
   private LinkerReply answer(LinkerRequest request) {
-    try {
-      return switch (request) {
-        case LinkerRequest.Hello hello -> greet(hello);
-        case LinkerRequest.Identify identify -> identify(identify);
-        case LinkerRequest.Attach attach -> attach(attach);
-        case LinkerRequest.Lookup lookup -> attached("Lookup").requests().matched(attached.rank(), lookup);
-        case LinkerRequest.GiveUp giveUp -> {
-          attached("GiveUp").requests().giveUp(attached.rank(), giveUp);
-          yield new LinkerReply.Done();
-        }
-        case LinkerRequest.Counters _ -> new LinkerReply.Counted(attached("Counters").requests().counters());
-      };
-    } catch (OrbitKvException e) {
-      return refusal(e);
-    } catch (RuntimeException e) {
-      // An engine outlives a fault of its cache, also one that nobody thought of.
-      endpoint.faults().fault("unexpected " + e + " for " + request.getClass().getSimpleName(), e);
-      return new LinkerReply.Refused(Reply.Refusal.UNAVAILABLE, "unexpected " + e);
-    }
-  }
-
-  private static LinkerReply refusal(OrbitKvException e) {
-    return new LinkerReply.Refused(Reply.Refusal.of(e), e.getMessage());
+    return switch (request) {
+      case LinkerRequest.Hello hello -> greet(hello);
+      case LinkerRequest.Identify identify -> identify(identify);
+      case LinkerRequest.Attach attach -> attach(attach);
+      case LinkerRequest.Lookup lookup -> attached("Lookup").requests().matched(attached.rank(), lookup);
+      case LinkerRequest.GiveUp giveUp -> {
+        attached("GiveUp").requests().giveUp(attached.rank(), giveUp);
+        yield new LinkerReply.Done();
+      }
+      case LinkerRequest.Counters _ -> new LinkerReply.Counted(attached("Counters").requests().counters());
+    };
   }
 
   private LinkerReply greet(LinkerRequest.Hello hello) {
@@ -162,10 +139,6 @@ final class Conversation implements Conversations.Conversation {
 
   @Override
   public void close() {
-    try {
-      connection.close();
-    } catch (IOException e) {
-      endpoint.faults().fault("a rank's connection was not closed", e);
-    }
+    connection.close();
   }
 }

@@ -1,13 +1,12 @@
 package io.orbitkv.adapter.sglang.serve;
 
-import io.orbitkv.adapter.sglang.protocol.LinkerGrammar;
+import io.orbitkv.adapter.sglang.protocol.LinkerProtocol;
 import io.orbitkv.core.adapter.Conversations;
 import io.orbitkv.core.agent.AdapterOptions;
 import io.orbitkv.core.agent.FaultLog;
 import io.orbitkv.core.agent.SchedulerEndpoint;
 import io.orbitkv.core.identity.Identities;
 import io.orbitkv.core.lookup.CacheThread;
-import io.orbitkv.core.wire.Dialogue;
 import java.lang.System.Logger;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
@@ -52,7 +51,7 @@ public final class SglangEndpoint implements SchedulerEndpoint {
   }
 
   private Conversations.Conversation conversation(SocketChannel accepted) {
-    return new Conversation(this, new Dialogue<>(accepted, new LinkerGrammar()));
+    return new Conversation(this, LinkerProtocol.dialogue(accepted));
   }
 
   /** Returns the instance that a rank states, and makes it if it is another than before. */

@@ -7,6 +7,7 @@ import io.orbitkv.core.wire.Frames;
 import io.orbitkv.core.wire.MalformedException;
 import io.orbitkv.core.wire.PackReader;
 import io.orbitkv.core.wire.PackWriter;
+import io.orbitkv.core.wire.Protocol;
 import io.orbitkv.core.wire.Reply;
 import java.io.IOException;
 import java.net.StandardProtocolFamily;
@@ -46,7 +47,7 @@ class LinkerMessagesTest {
     UnixDomainSocketAddress address = UnixDomainSocketAddress.of(folder.resolve("socket"));
     try (ServerSocketChannel listening = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
       listening.bind(address);
-      frames = new Frames(SocketChannel.open(address), new LinkerGrammar().maxFrameBytes());
+      frames = new Frames(SocketChannel.open(address), Protocol.MAX_FRAME_BYTES);
       other = listening.accept();
     }
   }

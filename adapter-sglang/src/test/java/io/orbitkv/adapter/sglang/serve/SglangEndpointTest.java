@@ -2,7 +2,6 @@ package io.orbitkv.adapter.sglang.serve;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.orbitkv.adapter.sglang.protocol.LinkerGrammar;
 import io.orbitkv.adapter.sglang.protocol.LinkerProtocol;
 import io.orbitkv.adapter.sglang.protocol.LinkerReply;
 import io.orbitkv.adapter.sglang.protocol.LinkerReply.Matched;
@@ -117,7 +116,7 @@ class SglangEndpointTest {
   }
 
   private Dialogue<LinkerRequest, LinkerReply> connected() throws IOException {
-    return new Dialogue<>(UnixSocket.connect(endpoint.socket(), LIMIT), new LinkerGrammar());
+    return LinkerProtocol.dialogue(UnixSocket.connect(endpoint.socket(), LIMIT));
   }
 
   private Dialogue<LinkerRequest, LinkerReply> greeted() throws IOException {

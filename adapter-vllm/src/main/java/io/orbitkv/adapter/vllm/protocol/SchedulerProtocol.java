@@ -1,6 +1,10 @@
 package io.orbitkv.adapter.vllm.protocol;
 
-/** The numbers that the adapter and the connector agree on. */
+import io.orbitkv.core.wire.Dialogue;
+import io.orbitkv.core.wire.Protocol;
+import java.nio.channels.SocketChannel;
+
+/** What the adapter and the connector agree on. */
 public final class SchedulerProtocol {
 
   /** This version. Another one is refused. */
@@ -10,4 +14,10 @@ public final class SchedulerProtocol {
   public static final String ENGINE_VERSION = "0.31.0";
 
   private SchedulerProtocol() {}
+
+  /** Takes over a channel, connected and blocking, at either end. */
+  public static Dialogue<SchedulerRequest, SchedulerReply> dialogue(SocketChannel channel) {
+    return new Dialogue<>(channel, Protocol.MAX_FRAME_BYTES, SchedulerRequestCodec::write, SchedulerRequestCodec::read,
+        SchedulerReplyCodec::write, SchedulerReplyCodec::read);
+  }
 }

@@ -7,12 +7,12 @@ import io.orbitkv.adapter.vllm.request.Requests;
 import io.orbitkv.adapter.vllm.request.SchedulerSpec;
 import io.orbitkv.api.Departures;
 import io.orbitkv.api.Namespace;
-import io.orbitkv.api.OrbitKvException;
 import io.orbitkv.api.RefusedException;
 import io.orbitkv.api.SessionSpec;
 import io.orbitkv.api.ShardLayout;
 import io.orbitkv.core.adapter.Conversations;
 import io.orbitkv.core.adapter.SchedulerAttachment;
+import io.orbitkv.core.adapter.ServedDialogue;
 import io.orbitkv.core.adapter.ServedRelease;
 import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.identity.EngineStatement;
@@ -20,10 +20,7 @@ import io.orbitkv.core.identity.Identities;
 import io.orbitkv.core.lookup.SessionDepartures;
 import io.orbitkv.core.lookup.SessionQuestions;
 import io.orbitkv.core.wire.Dialogue;
-import io.orbitkv.core.wire.MalformedException;
-import io.orbitkv.core.wire.Reply;
 import io.orbitkv.core.wire.Software;
-import java.io.IOException;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
@@ -42,7 +39,7 @@ final class Conversation implements Conversations.Conversation {
   private static final Duration ATTACH_LIMIT = Duration.ofMillis(20);
 
   private final VllmEndpoint endpoint;
-  private final Dialogue<SchedulerRequest, SchedulerReply> connection;
+  private final ServedDialogue<SchedulerRequest, SchedulerReply> connection;
   private String engineVersion;
   private SchedulerRequest.Attach attached;
   private SchedulerAttachment attachment;
@@ -50,22 +47,14 @@ final class Conversation implements Conversations.Conversation {
 
   Conversation(VllmEndpoint endpoint, Dialogue<SchedulerRequest, SchedulerReply> connection) {
     this.endpoint = endpoint;
-    this.connection = connection;
+    this.connection = new ServedDialogue<>(connection, "a scheduler's", endpoint.faults(), SchedulerReply.Refused::new);
   }
 
   /** Carries out requests until the other side leaves; then gives up what is held for it. */
   @Override
   public void serve() {
     try {
-      while (true) {
-        connection.answer(answer(connection.receive()));
-      }
-    } catch (MalformedException e) {
-      endpoint.faults().fault("a scheduler's connection is closed, since what it sent is no message", e);
-    } catch (IOException e) {
-      // It left, or the adapter is being closed.
-    } catch (RefusedException e) {
-      endpoint.faults().fault("a scheduler's connection is closed, since an answer is too long", e);
+      connection.serve(this::answer);
     } finally {
       if (requests != null) {
         requests.close();
@@ -76,30 +65,18 @@ final class Conversation implements Conversations.Conversation {
   }
 
   private SchedulerReply answer(SchedulerRequest request) {
-    try {
-      return switch (request) {
-        case SchedulerRequest.Hello hello -> greet(hello);
-        case SchedulerRequest.Identify identify -> {
-          require(engineVersion != null, "Identify", "Hello");
-          yield identify(identify);
-        }
-        case SchedulerRequest.Attach attach -> attach(attach);
-        case SchedulerRequest.Lookup lookup -> attached("Lookup").matched(lookup);
-        case SchedulerRequest.Step step -> attached("Step").plan(step);
-        case SchedulerRequest.Reset _ -> new SchedulerReply.ResetDone(attached("Reset").reset());
-        case SchedulerRequest.Counters _ -> new SchedulerReply.Counted(attached("Counters").counters());
-      };
-    } catch (OrbitKvException e) {
-      return refusal(e);
-    } catch (RuntimeException e) {
-      // An engine outlives a fault of its cache, also one that nobody thought of.
-      endpoint.faults().fault("unexpected " + e + " for " + request.getClass().getSimpleName(), e);
-      return new SchedulerReply.Refused(Reply.Refusal.UNAVAILABLE, "unexpected " + e);
-    }
-  }
-
-  private static SchedulerReply refusal(OrbitKvException e) {
-    return new SchedulerReply.Refused(Reply.Refusal.of(e), e.getMessage());
+    return switch (request) {
+      case SchedulerRequest.Hello hello -> greet(hello);
+      case SchedulerRequest.Identify identify -> {
+        require(engineVersion != null, "Identify", "Hello");
+        yield identify(identify);
+      }
+      case SchedulerRequest.Attach attach -> attach(attach);
+      case SchedulerRequest.Lookup lookup -> attached("Lookup").matched(lookup);
+      case SchedulerRequest.Step step -> attached("Step").plan(step);
+      case SchedulerRequest.Reset _ -> new SchedulerReply.ResetDone(attached("Reset").reset());
+      case SchedulerRequest.Counters _ -> new SchedulerReply.Counted(attached("Counters").counters());
+    };
   }
 
   private SchedulerReply greet(SchedulerRequest.Hello hello) {
@@ -158,10 +135,6 @@ final class Conversation implements Conversations.Conversation {
 
   @Override
   public void close() {
-    try {
-      connection.close();
-    } catch (IOException e) {
-      endpoint.faults().fault("a scheduler's connection was not closed", e);
-    }
+    connection.close();
   }
 }

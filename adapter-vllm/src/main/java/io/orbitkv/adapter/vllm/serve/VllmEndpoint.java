@@ -1,6 +1,6 @@
 package io.orbitkv.adapter.vllm.serve;
 
-import io.orbitkv.adapter.vllm.protocol.SchedulerGrammar;
+import io.orbitkv.adapter.vllm.protocol.SchedulerProtocol;
 import io.orbitkv.adapter.vllm.request.Numbers;
 import io.orbitkv.api.SessionSpec;
 import io.orbitkv.core.adapter.Conversations;
@@ -11,7 +11,6 @@ import io.orbitkv.core.agent.SchedulerEndpoint;
 import io.orbitkv.core.client.Membership;
 import io.orbitkv.core.identity.Identities;
 import io.orbitkv.core.lookup.CacheThread;
-import io.orbitkv.core.wire.Dialogue;
 import java.lang.System.Logger;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
@@ -58,7 +57,7 @@ public final class VllmEndpoint implements SchedulerEndpoint {
   }
 
   private Conversations.Conversation conversation(SocketChannel accepted) {
-    return new Conversation(this, new Dialogue<>(accepted, new SchedulerGrammar()));
+    return new Conversation(this, SchedulerProtocol.dialogue(accepted));
   }
 
   /** Makes a conversation the scheduler's; the one before is over. Returns the scheduler's place in its instance. */

@@ -2,7 +2,6 @@ package io.orbitkv.adapter.vllm.serve;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.orbitkv.adapter.vllm.protocol.SchedulerGrammar;
 import io.orbitkv.adapter.vllm.protocol.SchedulerProtocol;
 import io.orbitkv.adapter.vllm.protocol.SchedulerReply;
 import io.orbitkv.adapter.vllm.protocol.SchedulerRequest;
@@ -30,7 +29,7 @@ final class FakeConnector implements AutoCloseable {
   private final Dialogue<SchedulerRequest, SchedulerReply> connection;
 
   FakeConnector(Path socket) throws IOException {
-    connection = new Dialogue<>(UnixSocket.connect(socket, LIMIT), new SchedulerGrammar());
+    connection = SchedulerProtocol.dialogue(UnixSocket.connect(socket, LIMIT));
   }
 
   static FakeConnector greeted(Path socket) throws IOException {

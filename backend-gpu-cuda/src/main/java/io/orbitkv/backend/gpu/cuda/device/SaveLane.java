@@ -51,7 +51,8 @@ final class SaveLane implements AutoCloseable {
   private boolean closed;
 
   /** Some blocks of a save, and the event behind their copies. */
-  private record Portion(SaveTransfer save, int from, int to, int room, long event, Optional<KernelBlocks> kernelBlocks) {}
+  private record Portion(
+      SaveTransfer save, int from, int to, int room, long event, Optional<KernelBlocks> kernelBlocks) {}
 
   SaveLane(CopyLane lane, EventPool events, Watch watch, LoadsUnderWay loads, Settings settings) {
     this.lane = lane;
@@ -99,11 +100,12 @@ final class SaveLane implements AutoCloseable {
     for (int from = 0; from < count; from = to) {
       to = Math.min(from + Math.clamp((count - from) / 2, least, most), count);
       if (!save.failed()) {
-        int taken = (int) Math.min(mostRoom, Math.ceilDiv((long) (to - from) * save.pages().shardBytes(), ROOM_BYTES));
+        long bytes = (long) (to - from) * save.pages().shardBytes();
+        int taken = (int) Math.min(mostRoom, Math.ceilDiv(bytes, ROOM_BYTES));
         room.acquire(taken);
         // Pages of saves are pages that the engine cannot use: not for long.
         loads.giveWay(longestWait);
-        pace.take((long) (to - from) * save.pages().shardBytes());
+        pace.take(bytes);
         enqueued.add(Optional.of(portion(save, from, to, taken)));
       } else {
         save.copied(from, to);
